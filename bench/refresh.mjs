@@ -4,8 +4,9 @@
 //   node bench/refresh.mjs KEYWAY OAUTH_RIG MCP_REMOTE_PROXY_JS CODEX [TEST...]
 //
 // The server rotates refresh tokens and revokes a sign-in whose token comes twice. Each test gets a
-// rig and a home of its own: somebody signs in, the access token is refused, and something goes wrong
-// while it is renewed. Then nothing does any more, and nobody is there to agree: is the sign-in kept?
+// rig and a home of its own: a person signs in, the access token is refused, and something goes wrong
+// while it is renewed. Then nothing does any more, and no person is there to agree: is the sign-in
+// kept?
 
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, existsSync } from "node:fs";
@@ -39,7 +40,7 @@ async function startRig() {
   };
 }
 
-/** A home with a browser, in front of which somebody sits only at first. */
+/** A home with a browser, in front of which a person sits only at first. */
 function home() {
   // Codex wants no home below the folder for temporary files.
   const folder = mkdtempSync(join(homedir(), ".keyway-bench-"));

@@ -3,7 +3,7 @@
 //   node bench/rivals.mjs KEYWAY OAUTH_RIG MCP_REMOTE_PROXY_JS [TEST...]
 //
 // `cargo xtask rivals` builds and finds all three. Each test gets a rig, a home and a browser of its
-// own. A window is a start of the program in `BROWSER`; somebody agrees there, or nobody sits there.
+// own. A window is a start of the program in `BROWSER`; a person agrees there, or no one sits there.
 // `cost` is a test as well: how long a signed-in call takes from start to answer.
 
 import { spawn } from "node:child_process";

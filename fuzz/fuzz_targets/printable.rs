@@ -1,4 +1,4 @@
-//! Whatever a stranger wrote, [`printable`] leaves nothing that moves a cursor or hides itself.
+//! Whatever the input, [`printable`] leaves nothing that moves a cursor or hides itself.
 
 #![no_main]
 

@@ -25,8 +25,8 @@ pub(crate) fn program(workspace: &Workspace, program: impl AsRef<OsStr>) -> Comm
 pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Command {
     let mut command = program(workspace, cargo_program());
     command.args(arguments);
-    // What `cargo run` tells of this task is no business of what is built: a build script that
-    // looks at these would run anew, and everything above it, at each change of who calls.
+    // Builds must not see the variables that `cargo run` sets for this task: a build script that
+    // reads them would run again, and everything above it, whenever the caller changes.
     for (name, _) in env::vars_os() {
         let is_ours = name.to_str().is_some_and(|name| {
             name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")

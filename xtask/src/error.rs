@@ -44,7 +44,7 @@ pub(crate) enum XtaskError {
     /// A committed list has a line that is not in its format.
     #[error("cannot read line {line} of `{path}`")]
     ListLine { path: PathBuf, line: usize },
-    /// Tools are missing and nobody asked to install them.
+    /// Tools are missing, and `--setup` was not given.
     #[error("missing tools:{}\n\nhint: `--setup` installs them", listed(missing))]
     ToolsMissing { missing: Vec<String> },
     /// A tool is still not found after its installation.

@@ -12,7 +12,7 @@ use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 
-/// Runs `only`, or else every target, for so many seconds each.
+/// Runs `only`, or else every target, for this many seconds each.
 pub(crate) fn run(
     workspace: &Workspace,
     only: Option<&str>,

@@ -159,7 +159,7 @@ impl Document {
 
 /// Every crate of the workspace, now or planned, lowest first.
 ///
-/// `keyway-testkit` is in nobody's list but `xtask`'s: tests alone may use it.
+/// `keyway-testkit` is only in `xtask`'s list: tests alone may use it.
 const LAYERS: &[Layer] = &[
     Layer {
         name: "keyway-secret",

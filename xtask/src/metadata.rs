@@ -1,4 +1,4 @@
-//! The workspace as `cargo metadata` describes it: where it is, its crates, who depends on whom.
+//! The workspace as `cargo metadata` describes it: where it is, its crates, their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask rivals`: ours and `mcp-remote` through the same attacks and races, side by side.
 //!
 //! Not part of `cargo xtask test`: it takes minutes and needs a package that nothing else needs.
-//! What is done to whom stands in `bench/rivals.mjs`.
+//! The attacks and races are in `bench/rivals.mjs`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -15,9 +15,9 @@ use crate::child;
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Returns a folder in memory, if there is room for it and programs can be started there.
+    /// Returns a folder in memory, if there is space for it and programs can be started there.
     ///
-    /// Whoever has set `TMPDIR` has chosen already.
+    /// A set `TMPDIR` takes precedence.
     pub(crate) fn in_memory() -> Option<Self> {
         let is_chosen = std::env::var_os("TMPDIR").is_some();
         if is_chosen || !Path::new(MEMORY).is_dir() || free_mebibytes(MEMORY)? < ENOUGH {
@@ -41,7 +41,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left over is in memory and small; there is nobody to tell.
+        // What is left over is in memory and small; there is no one to tell.
         drop(fs::remove_dir_all(&self.0));
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_not_taken() {
+    fn a_folder_that_exists_already_is_not_taken() {
         let parent = tempfile::tempdir().unwrap();
         let first = Scratch::below(parent.path()).unwrap();
         assert!(Scratch::below(parent.path()).is_none());

@@ -5,7 +5,7 @@
 //! variable `KEYWAY_TOOLS` and find there:
 //!
 //! - `sarif-schema-2.1.0.json`: the schema of SARIF 2.1.0 as published by OASIS
-//! - `npm/node_modules`: MCP servers and clients that nobody here wrote, an authorization server,
+//! - `npm/node_modules`: third-party MCP servers and clients, an authorization server,
 //!   the official conformance suite; `npm/node_modules/.bin/node` is a Node.js that runs all of them
 //! - `python/bin`: a virtual environment with the official Python SDK, and `uvx`
 //! - `rust-sdk`: the official Rust SDK's server and client, built by [`crate::peers`]

@@ -46,7 +46,7 @@ impl Changes {
             };
         };
         let now = &question.facts;
-        // Cautions are made anew for every question, and never stored.
+        // Cautions are made for every question, and never stored.
         let same = |one: &Fact, other: &Fact| {
             let key = |fact: &Fact| (fact.kind, fact.masked);
             key(one) == key(other) && one.name == other.name && one.value == other.value

@@ -281,7 +281,8 @@ impl Sources<'_> {
         facts
     }
 
-    /// Returns which authorization server gets what an entry says to it: its origin, or who names it.
+    /// Returns which authorization server gets what an entry says to it: its origin, or the server
+    /// that names it.
     fn authorization_server(&self, oauth: &OAuthFields, server: &str) -> String {
         let metadata = "authServerMetadataUrl";
         if let Some(origin) = self.endpoint(oauth, TOKEN) {

@@ -103,8 +103,8 @@ pub struct EntryContext<'a> {
     pub host: &'a HostVariables,
     /// The person's home folder.
     pub home: Option<&'a Path>,
-    /// What is no part of the plugin's code: Keyway's own folders, and files of which only counts
-    /// what they say.
+    /// What is not part of the plugin's code: Keyway's own folders, and files of which only the
+    /// values count.
     pub skipped: &'a [PathBuf],
     /// What its programs are kept from.
     pub confinement: &'a Confinement,
@@ -257,8 +257,8 @@ impl Question {
 }
 
 /// Returns the program that a command line leads to, where the plugin decides which one that is: it
-/// sets `PATH`, or the file lies in the plugin. Of others the name counts, so that an upgrade asks
-/// nobody.
+/// sets `PATH`, or the file lies in the plugin. Of others the name counts, so that an upgrade needs
+/// no new approval.
 fn program(
     server: &DeclaredServer,
     line: &CommandLine,

@@ -12,7 +12,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns a path seen from the folder that it lies in, so that a moved home asks nobody.
+    /// Returns a path seen from the folder that it lies in, so that a moved home needs no new
+    /// approval.
     pub(crate) fn name(&self, path: &Path) -> String {
         let HostVariables {
             plugin_root,

@@ -88,7 +88,7 @@ impl Approval {
         self.states.iter().any(|state| state.digest == digest)
     }
 
-    /// Says whether the plugin's files are what was approved, and have been written anew since.
+    /// Says whether the plugin's files are what was approved, and have been rewritten since.
     pub fn is_outdated_for(&self, question: &Question) -> bool {
         let now = question.files.known_tree();
         now.is_some_and(|now| {
@@ -112,8 +112,8 @@ impl Approval {
         })
     }
 
-    /// Returns the bytes that a store keeps. Who can change them can approve anything: they belong
-    /// where no plugin can write.
+    /// Returns the bytes that a store keeps. A process that can change them can approve anything:
+    /// they belong where no plugin can write.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self {
@@ -261,7 +261,7 @@ impl StoredFact {
             kind,
             name,
             value,
-            // Made anew for every question.
+            // Made for every question.
             caution: _,
             masked,
             is_persons,

@@ -1,6 +1,6 @@
 #![expect(
     clippy::disallowed_methods,
-    reason = "files of a fresh temporary folder, written as anybody would"
+    reason = "files of a fresh temporary folder, written as any program would"
 )]
 
 use std::collections::HashMap;
@@ -361,9 +361,9 @@ fn e13_missing_isolation_is_shown_with_a_mark_and_not_counted() {
     assert_eq!([complete.digest, reduced.digest], [digest; 2]);
 }
 
-/// What is the person's own, or the system's, asks nobody.
+/// A change of what is the person's own, or the system's, needs no new approval.
 #[test]
-fn e05_rotation_another_path_order_and_a_second_client_ask_nobody() {
+fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
     type Change = fn(&mut Place);
     let run = r#""command": "node", "args": ["server.js", "--token", "${API_TOKEN}"],
                  "env": {"KEY": "${API_KEY}", "PATH": "${PATH}"}, "cwd": "${HOST_PROJECT_DIR}""#;
@@ -402,7 +402,7 @@ fn e05_rotation_another_path_order_and_a_second_client_ask_nobody() {
 }
 
 #[test]
-fn e05_a_moved_home_asks_nobody() {
+fn e05_a_moved_home_needs_no_new_approval() {
     let mut place = Place::new();
     let fields = r#""command": "sh", "args": ["${HOST_PLUGIN_ROOT}/run.sh"]"#;
     let home = place.folder.path().canonicalize().unwrap().join("old");
@@ -465,7 +465,7 @@ fn e06_origins_of_the_persons_own_stand_side_by_side() {
         place.person("TENANT", tenant);
         assert!(place.is_approved(fields), "{tenant}");
     }
-    // What the plugin writes anew replaces all of them.
+    // A changed entry of the plugin replaces all of them.
     let changed = fields.replace("/x", "/y");
     place.approve(&changed);
     assert!(!place.is_approved(fields));
@@ -660,7 +660,7 @@ fn an_unchanged_tree_is_not_read_again_and_a_changed_file_is_named() {
             "~ lib/c.js (new)"
         ]
     );
-    // Written anew with the same content, it is the same.
+    // Rewritten with the same content, it is the same.
     place.file("lib/b.js", "1");
     std::fs::remove_file(place.at("lib/c.js")).unwrap();
     place.file("lib/a.js", "1");

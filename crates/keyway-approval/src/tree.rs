@@ -305,7 +305,7 @@ impl Walk<'_> {
             if self.place.skipped.contains(&real) {
                 continue;
             }
-            // Asked of the open folder: no path is looked up anew.
+            // Asked of the open folder: no path is looked up again.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
@@ -367,7 +367,7 @@ impl TreePlace {
 }
 
 /// Says whether only the superuser can change something, and we are not: an upgrade of the system
-/// asks nobody.
+/// needs no new approval.
 pub(crate) fn is_systems(metadata: &Metadata) -> bool {
     let is_writable = metadata.mode() & 0o022 != 0 && !metadata.is_symlink();
     metadata.uid() == 0 && !is_writable && !rustix::process::geteuid().is_root()

@@ -87,7 +87,7 @@ pub struct Credential {
     proof: Option<Arc<dyn Proof>>,
 }
 
-/// Proves for each request anew that its credential is ours (RFC 9449).
+/// Proves for each request that its credential is ours (RFC 9449).
 pub trait Proof: Send + Sync + fmt::Debug {
     /// Returns the header for one request.
     fn header(&self, method: &Method, url: &Url) -> Option<(HeaderName, HeaderValue)>;
@@ -107,7 +107,7 @@ impl Credential {
         }
     }
 
-    /// Adds what has to be made anew for each request.
+    /// Adds a proof that is made for each request.
     #[must_use]
     pub fn with_proof(mut self, proof: Arc<dyn Proof>) -> Self {
         self.proof = Some(proof);

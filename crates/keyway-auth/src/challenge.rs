@@ -84,7 +84,7 @@ fn parse(line: &[u8]) -> Vec<AuthChallenge> {
         rest = skip(rest, |byte| byte == b',' || is_blank(byte));
         let (word, after) = split(rest, is_token);
         if word.is_empty() {
-            // Not the beginning of anything: go on behind the next comma.
+            // Not the start of a challenge: continue after the next comma.
             let Some(comma) = rest.iter().position(|&byte| byte == b',') else {
                 return challenges;
             };

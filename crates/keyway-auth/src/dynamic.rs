@@ -28,7 +28,7 @@ pub struct Dynamic<R, C> {
     fixed: Vec<(HeaderName, HeaderValue)>,
     /// Held for a copy or a replacement, never across an await; taken under `running` or alone.
     current: std::sync::Mutex<Option<Current>>,
-    /// Held while the helper runs, so that one run serves all who wait.
+    /// Held while the helper runs, so that one run serves all waiting requests.
     /// A request that is dropped meanwhile kills the helper and releases the lock; the next that
     /// waits runs it again.
     running: Mutex<()>,
@@ -74,7 +74,7 @@ impl<R: HelperRunner, C: Clock> Dynamic<R, C> {
         }
     }
 
-    /// Runs the helper unless somebody else did since `seen`.
+    /// Runs the helper unless another call has run it since `seen`.
     async fn renew(&self, seen: Option<u64>) -> Result<Arc<Credential>, AuthError> {
         let _running = self.running.lock().await;
         let current = self.peek();

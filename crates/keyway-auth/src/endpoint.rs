@@ -116,7 +116,7 @@ pub enum EndpointError {
     /// It has a fragment.
     #[error("it has a fragment")]
     Fragment,
-    /// The host is missing, or written as nobody would write it.
+    /// The host is missing, or written in an unusual form.
     #[error("its host is not a name or an address as usually written")]
     Host,
     /// It has a query, where a name of an issuer stands.

@@ -25,7 +25,7 @@ pub enum HelperFault {
         /// As written in the entry.
         program: String,
     },
-    /// The isolation that the settings require is not to be had here.
+    /// The isolation that the settings require is not available here.
     #[error("refusing to start `{program}`: {level}")]
     IsolationUnavailable {
         /// As written in the entry.

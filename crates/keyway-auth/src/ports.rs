@@ -41,9 +41,9 @@ pub trait HelperRunner: Send + Sync + Debug {
 /// Something that the process should not end in the middle of; see [`Tasks::hold`].
 pub type Hold = Arc<dyn Any + Send + Sync>;
 
-/// Runs work beside whoever asked for it.
+/// Runs work in the background.
 pub trait Tasks: Send + Sync + Debug {
-    /// Runs a task to its end, even if nobody waits for it any more.
+    /// Runs a task to its end, even if no caller waits for it any more.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
     /// Runs work that waits for a disk, on a thread that may.

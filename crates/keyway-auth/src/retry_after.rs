@@ -25,7 +25,7 @@ pub fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<u64> 
     }
 }
 
-/// Longer than anybody is asked to wait, unless a clock is wrong.
+/// No server asks for a longer wait unless its clock is wrong.
 const LONGEST: u64 = 60 * 60;
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_has_passed_is_no_time_at_all() {
+    fn a_date_that_has_passed_means_no_wait() {
         assert_eq!(said(NOON, Some(LATER), None), Some(0));
     }
 

@@ -1,8 +1,8 @@
 //! All time-outs, intervals and lifetimes of this crate.
 //!
-//! How they relate: callers of a refresh wait for [`CALLER_TIMEOUT`]; the refresh itself goes on. Its
-//! request has [`EXCHANGE_TIMEOUT`] of the time in which the process runs, counted from when it is
-//! sent, and its claim lives twice as long, so that a claim is not overdue under a request.
+//! How they relate: callers of a refresh wait for [`CALLER_TIMEOUT`]; the refresh itself continues.
+//! Its request has [`EXCHANGE_TIMEOUT`] of the time in which the process runs, counted from when it
+//! is sent, and its claim lives twice as long, so that a claim is not overdue under a request.
 
 use std::time::Duration;
 

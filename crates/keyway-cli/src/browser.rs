@@ -48,8 +48,8 @@ impl Browser {
 }
 
 impl Browser {
-    /// Opens a page whose address is a secret: everybody on this machine can read the arguments of
-    /// a program, so that it gets a private file that leads there.
+    /// Opens a page whose address is a secret: every user of this machine can read the arguments of
+    /// a process, so the browser gets a private file that redirects there.
     ///
     /// `folder` has to be ours alone, and out of reach of what we start.
     pub(crate) fn open_privately(&self, folder: &Path, link: &Secret<String>) -> bool {

@@ -34,7 +34,7 @@ pub(crate) struct Terminal {
     interrupts: Mutex<Option<Interrupts>>,
 }
 
-/// For whom a sign-in is shown.
+/// To which reader a sign-in is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// A person who asked for a sign-in by name: the URL is printed in any case.
@@ -177,7 +177,7 @@ impl Presenter for Terminal {
             if !io::stdin().is_terminal() {
                 return false;
             }
-            // Reading from a terminal blocks, and other servers go on meanwhile.
+            // Reading from a terminal blocks, and other servers continue meanwhile.
             let asked = tokio::task::spawn_blocking(move || {
                 clear();
                 say(&foreign(&page));

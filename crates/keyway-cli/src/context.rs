@@ -34,7 +34,7 @@ pub(crate) struct CommandContext {
     settings: Arc<Result<Settings, SettingsRefusal>>,
     /// The program as clap knows it, for commands that describe it.
     pub(crate) program: fn() -> clap::Command,
-    /// The files that this call writes: they may lie in a plugin, and are no part of it.
+    /// The files that this call writes: they may lie in a plugin, and are not part of it.
     written: Vec<PathBuf>,
 }
 
@@ -136,7 +136,7 @@ impl CommandContext {
         Ok(())
     }
 
-    /// Returns the same with somebody more who is told what happens.
+    /// Returns the same context with one more listener for events.
     pub(crate) fn watched(&self, listener: Arc<dyn Listener>) -> Self {
         let mut watched = self.clone();
         watched.events = self.events.with(listener);
@@ -177,13 +177,13 @@ impl CommandContext {
         self.colors(&io::stdout())
     }
 
-    /// Returns how many columns there are to print a table in; `None` if nobody set a limit.
+    /// Returns how many columns there are to print a table in; `None` without a limit.
     pub(crate) fn width(&self) -> Option<usize> {
         let terminal = || terminal_size::terminal_size_of(io::stdout());
         ProcessEnvironment::columns().or_else(|| Some(usize::from(terminal()?.0.0)))
     }
 
-    /// Prints a command's result. A reader who went away ends the command with `exit`.
+    /// Prints a command's result. A closed pipe ends the command with `exit`.
     pub(crate) fn print(&self, text: &str, exit: Exit) -> Result<(), CliError> {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -233,7 +233,7 @@ impl CommandContext {
         self.print_aside(&text);
     }
 
-    /// Prints something besides the result; without a reader it is lost, which is no failure.
+    /// Prints something besides the result; without a reader it is lost, which is not a failure.
     pub(crate) fn print_aside(&self, text: &str) {
         drop(io::stderr().lock().write_all(text.as_bytes()));
     }

@@ -50,7 +50,7 @@ impl ProcessEnvironment {
         keyway::host::keyway_folders()
     }
 
-    /// Returns where a session bus may listen; none is no error.
+    /// Returns where a session bus may listen; having none is not an error.
     pub(crate) fn session_bus() -> Vec<BusAddress> {
         let runtime = absolute("XDG_RUNTIME_DIR").or_else(usual_runtime_folder);
         match Self::text("DBUS_SESSION_BUS_ADDRESS") {
@@ -84,7 +84,7 @@ impl ProcessEnvironment {
         path.symlink_metadata().is_ok().then_some(path)
     }
 
-    /// Says whether whoever started this very process listened on sockets for it.
+    /// Says whether the service manager passed listening sockets to this very process.
     pub(crate) fn has_sockets() -> bool {
         let process = Self::text("LISTEN_PID").and_then(|id| id.parse().ok());
         Self::is_set("LISTEN_FDS") && process == Some(std::process::id())

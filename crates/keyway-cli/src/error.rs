@@ -185,7 +185,7 @@ pub(crate) enum CliError {
     /// Nothing was typed that could be taken.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// Nobody answers on the socket.
+    /// No process answers on the socket.
     #[error("no gateway answers at `{}`", path.display())]
     NoGateway { path: PathBuf, source: io::Error },
     /// A variable for traces is wrong.
@@ -206,7 +206,7 @@ pub(crate) enum CliError {
     /// Standard output failed.
     #[error("cannot write to standard output")]
     Output { source: io::Error },
-    /// Whoever read standard output went away; that is no failure.
+    /// The reader of standard output closed it; that is not a failure.
     #[error("standard output was closed")]
     BrokenPipe { exit: Exit },
 }

@@ -25,10 +25,10 @@ pub(crate) enum AskError {
     /// The terminal cannot be used.
     #[error("cannot ask on the terminal")]
     Terminal(#[from] io::Error),
-    /// Nobody types as much.
+    /// It is longer than anything a person types.
     #[error("the input is longer than {LONGEST} bytes; nothing was stored")]
     TooLong,
-    /// It is no text.
+    /// It is not UTF-8 text.
     #[error("the input is not UTF-8; nothing was stored")]
     NotText,
 }
@@ -49,7 +49,7 @@ pub(crate) fn ask(question: &str) -> Result<Option<Secret<String>>, AskError> {
     let line = read_line(&mut &hidden);
     hidden.terminal().write_all(b"\n")?;
     if line.is_err() {
-        // Nothing of it may reach who reads next.
+        // Nothing of it may reach the next reader.
         let _unread = termios::tcflush(hidden.terminal(), QueueSelector::IFlush);
     }
     line
@@ -104,7 +104,7 @@ fn read_pasted(input: &mut impl BufRead) -> Result<Option<Secret<String>>, AskEr
 #[derive(Debug)]
 pub(crate) struct Hidden {
     screen: Arc<Screen>,
-    /// Closed from the other side when somebody else deals with a signal.
+    /// Closed from the other side when another part of the process handles a signal.
     told: UnixStream,
 }
 
@@ -116,7 +116,8 @@ struct Screen {
 }
 
 impl Hidden {
-    /// Hides what is typed into standard input; `None` if it is no terminal, or hides it already.
+    /// Hides what is typed into standard input; `None` if it is not a terminal, or hides it
+    /// already.
     pub(crate) fn input() -> Option<Self> {
         let terminal = io::stdin().as_fd().try_clone_to_owned().ok()?;
         let hidden = Self::new(terminal.into(), LocalModes::ECHO, OptionalActions::Now).ok()?;
@@ -155,7 +156,7 @@ impl Drop for Hidden {
     }
 }
 
-/// Ends where somebody else deals with a signal.
+/// Returns the end of input when another part of the process handles a signal.
 impl Read for &Hidden {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -185,7 +186,7 @@ impl Screen {
 
 /// Shows again what is typed, because the process ends here.
 pub(crate) fn show_again() {
-    // Whoever holds the lock may be who broke.
+    // The thread that panicked may hold the lock.
     if let Ok(screens) = SCREENS.try_lock() {
         screens.iter().rev().for_each(|screen| screen.show());
     }
@@ -217,7 +218,7 @@ fn read_line(input: &mut impl Read) -> Result<Option<Secret<String>>, AskError> 
     let mut line = Vec::with_capacity(LONGEST);
     // How much was typed that is too much.
     let mut beyond: usize = 0;
-    // Byte by byte: what follows the line is for somebody else, and a buffer would be a copy.
+    // Byte by byte: the next reader gets what follows the line, and a buffer would be a copy.
     let mut byte = [0];
     while input.read(&mut byte)? > 0 {
         let [byte] = byte;
@@ -263,7 +264,7 @@ fn text(line: Vec<u8>) -> Result<Secret<String>, AskError> {
 const TERMINAL: &str = "/dev/tty";
 /// As long as a value of the contract may be.
 const LONGEST: usize = 8 * 1024;
-/// Nobody's line; what else comes is not waited for.
+/// No real line is this long; reading stops here.
 const ENDLESS: usize = 1024 * 1024;
 const CANCEL: u8 = 3;
 const END: u8 = 4;

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             let program = help::with_screen(program(), Screen::Short);
             let again = program.try_get_matches();
             let error = help::with_tip(again.err().unwrap_or(error));
-            // Help that nobody reads to its end is no failure.
+            // A reader that closes the pipe before the end of the help is not a failure.
             drop(error.print());
             let exit = if error.use_stderr() {
                 Exit::Usage
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Err(CliError::BrokenPipe { exit }) => exit,
         Err(error) => {
             if arguments.command.wants_json() {
-                // Nobody may read it any more; the exit code still tells.
+                // Standard output may be closed by now; the exit code still tells.
                 drop(context.print(&report::failure::object(&error), error.exit()));
             }
             context.print_failure(&error);

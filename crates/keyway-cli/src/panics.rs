@@ -1,9 +1,8 @@
-//! What happens when Keyway itself breaks: the process ends at once, and says where, never what it
-//! held in its hands.
+//! What happens when Keyway itself breaks: the process ends at once, and says where, never which
+//! values it held.
 //!
-//! A task that is gone would leave whoever waits for it waiting, so no thread outlives another. A
-//! message that was put together may quote a value and is not shown; one that stands in the source
-//! as it is cannot.
+//! A task that panicked would leave its callers waiting, so no thread outlives another. A formatted
+//! message may quote a value and is not shown; a literal one cannot quote any.
 
 use keyway_code::Code;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -117,8 +116,8 @@ mod tests {
         assert_eq!(canary.leak(&text), None, "{text}");
         assert!(text.contains("panics.rs:"), "{text}");
         assert!(!text.contains("cannot slice"), "{text}");
-        let (text, _) = said(|| panic!("nobody is left"));
-        assert!(text.contains(": nobody is left\n"), "{text}");
+        let (text, _) = said(|| panic!("no receiver is left"));
+        assert!(text.contains(": no receiver is left\n"), "{text}");
         assert!(text.contains(r#""code":"internal""#), "{text}");
     }
 }

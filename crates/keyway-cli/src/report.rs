@@ -75,7 +75,7 @@ pub(crate) struct Look {
 impl<'a> Report<'a> {
     /// Puts a report together.
     ///
-    /// Rules never quote a secret; should one quote a name that somebody made of a token, it is
+    /// Rules never quote a secret; should one quote a name that contains a token, it is
     /// masked here.
     pub(crate) fn new(
         plugins: &'a [Loaded],
@@ -91,7 +91,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Says how many findings are not among them, since someone accepted them.
+    /// Sets how many findings were left out because a suppression accepts them.
     pub(crate) const fn with_suppressed(mut self, suppressed: usize) -> Self {
         self.suppressed = suppressed;
         self

@@ -1,4 +1,4 @@
-//! Whoever started this process as a service: the sockets it hands over, and what it is told.
+//! The service manager that started this process: the sockets it passes, and what we notify it of.
 
 use std::net::TcpListener;
 #[cfg(target_os = "linux")]
@@ -11,10 +11,10 @@ use listenfd::ListenFd;
 
 use crate::environment::ProcessEnvironment;
 
-/// Returns the sockets that were listened on for us; none if nobody did.
+/// Returns the listening sockets that the service manager passed; empty if it passed none.
 ///
-/// A socket that is anything else than a gateway listens on is refused as a whole: whoever wrote
-/// the unit meant something that we do not do.
+/// If any of them is not a socket that a gateway listens on, all are refused: the author of the
+/// unit meant something that we do not do.
 pub(crate) fn inherited() -> Result<Vec<Listener>, ListenError> {
     if !ProcessEnvironment::has_sockets() {
         return Ok(Vec::new());

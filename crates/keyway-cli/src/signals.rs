@@ -1,7 +1,7 @@
-//! The signals that end a process: who heeds them, and what happens to those that nobody heeds.
+//! The signals that end a process: which parts handle them, and what happens to unhandled ones.
 //!
-//! Listening once takes a signal's own effect away for good. Whoever starts the [`watch`] therefore
-//! still ends with a signal that nobody else waits for.
+//! Listening once disables a signal's default effect for good. A process that starts the [`watch`]
+//! therefore still ends with a signal that no other part of it waits for.
 
 use std::io;
 use std::process;
@@ -100,7 +100,7 @@ async fn interrupted_for_good() {
 /// What a signal comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Somebody waits for it, and ends in their own way.
+    /// Another part of the process waits for it, and ends in its own way.
     ByOthers,
     /// The process ends as soon as this is dealt with.
     ToEndNow,
@@ -163,7 +163,7 @@ async fn heeded(kind: SignalKind) {
     heeding.stays();
 }
 
-/// Somebody waits for a signal.
+/// Registers that a part of the process waits for a signal.
 #[derive(Debug)]
 struct Heeding(SignalKind);
 
@@ -192,7 +192,7 @@ fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
     HEEDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Every signal that somebody waits for, once for each of them.
+/// Every signal that a part of the process waits for, once for each waiter.
 static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
 /// How many parts of the command take Ctrl-C for themselves right now.
 static TAKERS: AtomicUsize = AtomicUsize::new(0);

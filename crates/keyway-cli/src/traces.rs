@@ -19,7 +19,7 @@ pub(crate) struct Exporting {
     task: JoinHandle<()>,
 }
 
-/// Begins to record what is asked, and to send it if somebody wants it.
+/// Starts to record requests, and to export them if the variables ask for it.
 pub(crate) fn begin(host: &Host) -> Result<(Activity, Option<Exporting>), CliError> {
     let activity = Activity::default();
     let Some(settings) = TraceSettings::read(ProcessEnvironment::text)? else {

@@ -2,7 +2,7 @@
 //!
 //! In order: a key that the person names (a command, a file, a credential of the service manager),
 //! the source that they chose, the desktop's keyring, a generated key file. The vault records the
-//! choice when it is made, and asks nobody else later.
+//! choice when it is made, and uses no other source later.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ pub(crate) fn open_vault() -> Result<Vault, CliError> {
     Ok(Vault::open(&folders()?, sources()?)?)
 }
 
-/// Opens the vault if there is one; who only looks makes none.
+/// Opens the vault if there is one; commands that only read do not create it.
 pub(crate) fn existing_vault() -> Result<Option<Vault>, CliError> {
     match Vault::inspect(&folders()?)? {
         Some(_) => Ok(Some(open_vault()?)),
@@ -44,7 +44,7 @@ pub(crate) fn sources() -> Result<KeySources, CliError> {
     with_the_persons_choice(asked)
 }
 
-/// Returns the sources that trouble nobody: no window opens and nothing has to be typed.
+/// Returns the sources that need no person: no window opens and nothing has to be typed.
 pub(crate) fn unasked_sources() -> Result<KeySources, CliError> {
     let keyring = SecretService::new(ProcessEnvironment::session_bus());
     let mut unasked = KeySources::default().with_keyring(Arc::new(keyring));
@@ -122,7 +122,7 @@ pub(crate) struct AskedPassphrase;
 
 impl Passphrase for AskedPassphrase {
     fn ask(&self, purpose: PassphraseUse) -> Result<Option<Secret<String>>, VaultError> {
-        // Whoever is started by another program must not talk to that program's terminal.
+        // A process started by another program must not use that program's terminal.
         if !io::stdin().is_terminal() {
             return Ok(None);
         }
@@ -160,7 +160,7 @@ impl Passphrase for AskedPassphrase {
     }
 }
 
-/// How long somebody may take to unlock the keyring in its own window.
+/// How long a person may take to unlock the keyring in its own window.
 const AT_THE_SCREEN: Duration = Duration::from_secs(60);
 const TRIES: usize = 3;
 /// No new passphrase is shorter.

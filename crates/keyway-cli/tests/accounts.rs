@@ -45,7 +45,7 @@ fn two_accounts_at_one_server_are_two_sign_ins() {
     let first = last_token(&desk);
     done(&desk, &work);
     assert_ne!(last_token(&desk), first);
-    // Who leaves one stays in the other.
+    // Signing out of one account keeps the other.
     done(&desk, &["logout", "s", "--account", "work"]);
     let ended: Vec<_> = desk.rig.families().iter().map(|it| it.ended).collect();
     assert_eq!(ended, [None, Some(End::SignOut)]);
@@ -109,12 +109,12 @@ fn a_person_may_name_the_scopes_and_status_says_what_was_given() {
     let server = &told["servers"][0];
     assert_eq!(server["scopes"], json!(["read", "write"]));
     assert!(server["expires_at"].is_string(), "{server}");
-    // All of that without asking anybody.
+    // All of that without a request.
     assert!(desk.rig.journal().is_empty());
 }
 
 #[test]
-fn a_person_is_shown_who_asks_for_what_before_the_page() {
+fn a_person_sees_which_client_asks_for_what_before_the_page() {
     let desk = desk();
     let mut login = desk.keyway(&["login", "s", "--no-browser"]).start();
     let stderr = BufReader::new(login.child.stderr.take().unwrap());
@@ -161,7 +161,7 @@ fn the_time_left_is_shown_and_giving_up_leaves_the_old_sign_in() {
     terminal.wait_for("ended with 1");
     let shown = terminal.end();
     assert!(shown.contains("cancelled"), "{shown}");
-    // Nobody listens for the answer any more, and nothing has changed.
+    // No listener waits for the answer any more, and nothing has changed.
     assert!(visit(&window).is_err());
     assert_eq!(desk.rig.families().len(), 1);
     let call = desk

@@ -158,7 +158,7 @@ fn arguments_in_a_file_are_checked_and_sent_as_they_are_written() {
     let wrong = folder.file("b.json", r#"{"message": 1}"#);
     assert_eq!(call(&wrong, &["echo", "--json", "b.json"]).code, 2);
     assert_eq!(calls(&wrong).len(), 1);
-    // Whoever knows better sends what they like.
+    // `--unchecked` sends any arguments.
     assert_eq!(
         call(&wrong, &["echo", "--json", "b.json", "--unchecked"]).code,
         0
@@ -207,20 +207,19 @@ fn ctrl_c_cancels_the_call_and_says_so() {
 }
 
 #[test]
-fn a_second_ctrl_c_waits_for_nobody() {
+fn a_second_ctrl_c_does_not_wait_for_the_server() {
     // This server cannot be talked into leaving.
     let stubborn = SERVER
         .replace("#!/bin/sh\n", "#!/bin/sh\ntrap '' TERM\n")
         .replace("\ndone\n", "\ndone\nwhile :; do sleep 1; done\n");
-    // Who waits for such a server does so for four seconds each time; a machine is not slow each
-    // time.
+    // Waiting for such a server takes four seconds each time; a machine is not slow each time.
     let mut best = Duration::MAX;
     for _ in 0..20 {
         let folder = folder().executable("server.sh", &stubborn);
         let child = start(&folder, &["call", "s", "wait", "--trust"]);
         wait_for(&folder, "tools/call");
         signal(&child);
-        // It takes leave now.
+        // It closes the connection now.
         wait_for(&folder, "notifications/cancelled");
         let began = Instant::now();
         signal(&child);

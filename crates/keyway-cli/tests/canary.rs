@@ -14,7 +14,7 @@ enum Shape {
 
 /// A folder with a literal in every place where one may stand.
 ///
-/// `name` stands where a rule may quote it: nobody writes a short password there.
+/// `name` stands where a rule may quote it: no real file has a short password there.
 fn folder(shape: Shape, literal: &str, name: &str) -> Folder {
     let entries = format!(
         r#"{{
@@ -65,7 +65,7 @@ fn folder(shape: Shape, literal: &str, name: &str) -> Folder {
         .repository(&[".env"])
 }
 
-/// A token of nobody's shape, one of a vendor's, and a short password.
+/// A token without a vendor's shape, one with it, and a short password.
 fn literals() -> [String; 3] {
     [
         "kT8vQ2mX9wLz4Rb7Yc3N".to_owned(),
@@ -108,7 +108,7 @@ fn assert_hidden(shape: Shape) {
                 .env("CANARY_VARIABLE", variable.value())
                 .env("A_TOKEN", variable.value())
                 .env("B", variable.value())
-                // Nobody outside is asked for anything.
+                // No other machine gets a request.
                 .env("HTTPS_PROXY", "http://127.0.0.1:9")
                 .env("HTTP_PROXY", "http://127.0.0.1:9")
                 .run();

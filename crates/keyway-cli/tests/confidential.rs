@@ -1,5 +1,5 @@
 //! Clients with a secret: signing in, staying signed in and signing out with it, and that a secret
-//! which nobody approved is never sent.
+//! which was not approved is never sent.
 
 #![expect(
     clippy::indexing_slicing,
@@ -216,7 +216,7 @@ fn a_sign_out_without_proof_says_so_to_programs() {
     assert_eq!(server.pointer("/revoked"), Some(&"no-proof".into()));
 }
 
-/// Whoever lost the variable can still leave.
+/// A person who lost the variable can still sign out.
 #[test]
 fn a_sign_out_without_the_variable_of_the_secret_says_which_one_is_missing() {
     let desk = desk(SecretMethod::ClientSecretBasic);

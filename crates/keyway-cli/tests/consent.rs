@@ -24,7 +24,7 @@ fn one_consent_lasts_until_the_person_signs_out() {
     let Some(place) = Place::open(3600) else {
         return;
     };
-    // First use opens the browser, and the call that needed it goes on.
+    // First use opens the browser, and the call that needed it continues.
     let first = place.call(&["call", "s", "whoami"]);
     assert_eq!(first.stdout, "alice read\n", "{}", first.everything());
     assert_eq!(place.windows(), 1);

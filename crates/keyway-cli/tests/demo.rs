@@ -186,7 +186,7 @@ fn the_plugin_of_the_demo_is_clean_but_for_plain_http() {
         let is_known = diagnostic["code"] == "insecure-url" || diagnostic["severity"] == "info";
         assert!(is_known, "{diagnostic:#}");
     }
-    // A signal that is no Ctrl-C cleans up as well.
+    // A signal other than Ctrl-C cleans up as well.
     let pid = Pid::from_child(&running.child);
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(running.child.wait().unwrap().code(), Some(0));

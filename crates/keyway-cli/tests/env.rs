@@ -177,7 +177,7 @@ fn names_and_values_of_no_use_are_refused() {
 }
 
 #[test]
-fn a_vault_that_stays_shut_stops_only_who_needs_it() {
+fn a_vault_that_does_not_open_stops_only_commands_that_need_it() {
     let folder = folder();
     assert_eq!(set(&folder, "A_TOKEN", "of-the-vault").code, 0);
     let without_key =

@@ -176,7 +176,7 @@ fn with_helper(desk: Desk) -> Desk {
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-/// Sends a greeting to `keyway run` and waits for its answer.
+/// Sends `initialize` to `keyway run` and waits for its answer.
 fn greeted(run: &mut Running) -> String {
     writeln!(run.child.stdin.as_mut().unwrap(), "{HELLO}").unwrap();
     let mut answer = String::new();

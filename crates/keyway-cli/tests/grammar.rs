@@ -221,7 +221,7 @@ fn tools_without_a_name_lists_every_server_and_keeps_failures_apart() {
         &["tools", "one", "two", "--config", "plugin", "--trust"],
     );
     assert!(!two.stdout.contains("tool_of_three"), "{}", two.stdout);
-    // What is not approved fails on its own, and nobody is asked.
+    // What is not approved fails on its own, without a question.
     let granted = keyway(&folder, &["trust", "grant", "one", "--config", "plugin"]);
     assert_eq!(granted.code, 0, "{}", granted.everything());
     let some = keyway(&folder, &["tools", "plugin", "--format", "json"]);
@@ -329,7 +329,7 @@ fn run_serves_the_servers_that_were_named_and_prefixes_several() {
         input.write_all(INITIALIZE.as_bytes()).unwrap();
         let greeting = lines.next().unwrap().unwrap();
         assert!(greeting.contains("serverInfo"), "{greeting}");
-        // Servers of several are connected after the greeting; each list may have more of them.
+        // Several servers are connected after `initialize`; each list may have more of them.
         let mut listed = String::new();
         for _ in 0..names.len() {
             input.write_all(LIST.as_bytes()).unwrap();

@@ -78,7 +78,7 @@ fn is_given_back(arguments: &str, question: &str, variables: &[(&str, &str)]) {
         let terminal = Terminal::start(&call, &words(arguments));
         terminal.wait_for(question);
         let (pid, device) = asked(&desk);
-        assert!(!is_shown(&device), "who types at once is not seen");
+        assert!(!is_shown(&device), "input is hidden from the start");
         kill_process(pid, signal).unwrap();
         terminal.wait_for("ended with");
         assert!(is_shown(&device), "`{arguments}` after {signal:?}");

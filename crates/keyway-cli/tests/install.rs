@@ -182,7 +182,7 @@ fn nothing_is_written_without_consent() {
     // The harness has `[PATH]` for the folder; what is ours is not masked.
     let args = r#"["run", "--server", "docs", "--config", "[PATH]"]"#;
     assert!(shown.stdout.contains(args), "{}", shown.stdout);
-    // Standard input is a pipe: nobody is there to ask.
+    // Standard input is a pipe: there is no person to ask.
     let unasked = keyway(&folder, &["install", "cursor", "--server", "docs"]);
     assert_eq!(unasked.code, 2, "{}", unasked.everything());
     assert!(unasked.stderr.contains("`--yes`"), "{}", unasked.stderr);
@@ -407,7 +407,7 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
 #[test]
 fn what_an_address_holds_goes_to_a_variable_of_the_servers_name() {
     let file = "home/.cursor/mcp.json";
-    // In two parts, so that nobody takes it for a real one.
+    // In two parts, so that no scanner takes it for a real one.
     let shaped = ["ghp_", "kT8vQ2mX9wLz4Rb7Yc3NpD6sF1hJ5gA0eUiO"].concat();
     for (address, expected, value) in [
         (
@@ -458,7 +458,7 @@ fn what_an_address_holds_goes_to_a_variable_of_the_servers_name() {
 }
 
 #[test]
-fn a_bridge_is_pointed_out_and_stays_unless_somebody_asks() {
+fn a_bridge_is_pointed_out_and_stays_without_the_flag() {
     let text = "{\"mcpServers\": {\"s\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\"]}, \"t\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://t.example/mcp\", \"--ignore-tool\", \"x\"]}}}";
     let folder = bridged("home/.cursor/mcp.json", text);
     let outcome = keyway(&folder, &["install", "cursor", "--server", "docs", "--yes"]);

@@ -46,7 +46,7 @@ fn without_a_browser_the_redirect_is_pasted() {
     let page = printed_address(&mut lines);
     let redirect = leads_to(&page);
     let mut stdin = login.child.stdin.take().unwrap();
-    // What is no answer is told, and the next line counts.
+    // A wrong answer is reported, and the next line counts.
     let forged = redirect.replace("state=", "state=x");
     writeln!(stdin, "{forged}\n{redirect}").unwrap();
     let outcome = login.outcome();
@@ -356,7 +356,7 @@ fn processes() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn dry_run_prints_what_a_sign_in_would_ask_for_and_signs_nobody_in() {
+fn dry_run_prints_what_a_sign_in_would_ask_for_and_does_not_sign_in() {
     let desk = Desk::new(KEYWAY, Settings::default());
     let shown = desk.keyway(&["login", "s", "--dry-run"]).run();
     assert_eq!(shown.code, 0, "{}", shown.everything());
@@ -409,7 +409,7 @@ fn all_servers_are_signed_in_to_once() {
     assert_eq!(both.code, 2, "{}", both.everything());
 }
 
-/// With nobody at a browser, the scopes are named; the next sign-in asks for them.
+/// Without a person at a browser, the scopes are named; the next sign-in asks for them.
 #[test]
 fn scopes_that_a_server_wants_are_shown_by_status_and_asked_for_by_login() {
     let desk = Desk::new(KEYWAY, Settings::default());

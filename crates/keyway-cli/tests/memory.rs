@@ -81,7 +81,7 @@ fn large_messages_leave_no_memory_behind() {
     for _ in 0..3 {
         echo(LARGE);
     }
-    eventually("the last message is let go of", || {
+    eventually("the last message is freed", || {
         resident(process) < before + LEFT_BEHIND
     });
 }

@@ -20,7 +20,7 @@ fn migrate(folder: &Folder) -> Outcome {
     run(folder, &["migrate", "env", "--write"])
 }
 
-/// A token of a vendor's shape that nobody issued.
+/// A token of a vendor's shape that was never issued.
 fn token() -> String {
     ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat()
 }

@@ -297,7 +297,7 @@ fn ask_until(client: &mut Client, method: &str, is_wanted: impl Fn(&Value) -> bo
     })
 }
 
-/// A server behind nginx that notes whom nginx let in.
+/// A server behind nginx that notes which clients nginx accepted.
 struct Behind(Upstream);
 
 impl Behind {

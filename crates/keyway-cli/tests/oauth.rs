@@ -33,7 +33,7 @@ fn callback(window: &str) -> String {
 }
 
 #[test]
-fn first_use_signs_in_and_the_next_start_asks_nobody() {
+fn first_use_signs_in_and_the_next_start_does_not_ask() {
     let desk = desk(|_| {});
     let person = desk.person();
     assert_echo(&desk.call().run());
@@ -120,7 +120,7 @@ fn many_processes_that_need_a_sign_in_open_one_window() {
     assert_eq!(desk.windows().len(), 1);
 }
 
-/// Nor is a person asked again who said no, by those who waited for the same window.
+/// Processes that waited for the same window do not ask a person again who said no.
 #[test]
 fn one_no_answers_many_processes() {
     let desk = desk(|settings| settings.consent = Consent::Denies);
@@ -141,7 +141,7 @@ fn one_no_answers_many_processes() {
         elsewhere += usize::from(refused.stderr.contains("declined in another window"));
     }
     assert_eq!((elsewhere, desk.windows().len()), (3, 1));
-    // Whoever comes later is asked.
+    // A later call asks.
     desk.rig
         .set(|settings| settings.consent = Consent::Approves);
     assert_echo(&desk.call().run());
@@ -346,9 +346,9 @@ fn without_a_browser_or_a_terminal_the_command_to_run_is_named() {
     assert!(desk.windows().is_empty());
 }
 
-/// Over SSH, in CI and in containers a window would open where nobody sits.
+/// Over SSH, in CI and in containers a window would open without a person to see it.
 #[test]
-fn no_desktop_browser_opens_where_nobody_sits() {
+fn no_desktop_browser_opens_where_no_person_would_see_it() {
     let desk = desk(|_| {});
     let script = desk.folder.read("home/browser");
     let bin = desk.folder.at("home/bin");

@@ -90,7 +90,7 @@ fn a_panic_of_the_program_itself_shows_its_place_only() {
             let found = &object["diagnostics"][0];
             assert_eq!(found["code"], "internal", "{}", outcome.everything());
             assert!(found["hint"].as_str().unwrap().contains("--bundle"));
-            // Of whatever task it was, nobody waits for it.
+            // Whichever task panicked, no other waits for it.
             assert!(began.elapsed() < Duration::from_secs(25), "{command}");
         }
     }

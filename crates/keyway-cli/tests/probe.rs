@@ -72,7 +72,7 @@ fn a_healthy_address_alone_proves_nothing() {
 }
 
 #[test]
-fn nothing_is_asked_without_approval_and_nobody_there_is_the_network() {
+fn nothing_is_sent_without_approval_and_a_missing_server_is_a_network_fault() {
     let server = server(200, 200);
     let folder = folder(server.port());
     let outcome = keyway(&folder).args(["probe", "s"]).run();

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use keyway_testkit::{Answer, Folder, Keyway, Tools, Upstream, eventually, free_port};
 
-/// Whoever wrote the entry also wrote the file, and nobody has agreed to read it.
+/// The author of the entry also wrote the file, and the person has not agreed to read it.
 #[test]
 fn a_file_that_is_too_large_is_not_read_and_the_approval_says_so() {
     let folder = Folder::with_entries(
@@ -39,7 +39,7 @@ fn a_file_that_is_too_large_is_not_read_and_the_approval_says_so() {
     assert_eq!(granted.code, 0, "{}", granted.everything());
 }
 
-/// What `keyway check` says of a file, those say too who wanted to use it.
+/// Commands that want to use a file report what `keyway check` says of it.
 #[test]
 fn what_is_left_out_is_told_with_its_place_and_what_to_do() {
     let commented =
@@ -152,7 +152,7 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
         "{}",
         granted.stderr
     );
-    // It is no MCP server, so listing fails, but it ran.
+    // It is not an MCP server, so listing fails, but it ran.
     assert_eq!(call(&["tools", "s"]).code, 1);
     assert!(mark.exists());
     assert!(call(&["trust", "list"]).stdout.contains(":s"));
@@ -300,7 +300,7 @@ fn a_refusal_without_a_credential_speaks_of_no_variable() {
 }
 
 #[test]
-fn a_limit_of_requests_is_no_trouble_of_the_server() {
+fn a_rate_limit_is_not_a_server_fault() {
     let server = Upstream::start(|_| Answer::empty(429).with("retry-after", "7"));
     let folder = folder_for(
         &server,

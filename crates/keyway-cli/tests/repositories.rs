@@ -238,7 +238,7 @@ fn a_note_is_counted_and_never_changes_what_is_resolved() {
         "{}",
         outcome.stdout
     );
-    // The address is refused as before: a note of a stranger decides nothing.
+    // The address is refused as before: a note in an untrusted file decides nothing.
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["tools", "s"]);
     assert_ne!(call.run().code, 0);
 }

@@ -147,7 +147,7 @@ fn files_below(folder: &Path) -> Vec<String> {
     files
 }
 
-/// Replaces `@@NAME@@` by a token of that vendor's shape, and `@@SECRET@@` by one of nobody's.
+/// Replaces `@@NAME@@` by a token of that vendor's shape, and `@@SECRET@@` by one of no vendor's.
 fn with_tokens(text: &str) -> String {
     let mut text = text.to_owned();
     for (name, prefix, length) in TOKENS {

@@ -112,7 +112,7 @@ fn a_client_that_leaves_during_a_renewal_loses_no_sign_in() {
         let mut client = Client::connect(&desk);
         desk.rig
             .set(|settings| settings.token_delay = Duration::from_secs(2));
-        // It begins before the end, and nobody waits for it.
+        // The renewal begins before the token ends, and no call waits for it.
         eventually("it is renewed", || {
             assert!(client.call().contains("Echo: hello"));
             desk.rig.refreshes() > 0

@@ -1,4 +1,4 @@
-//! `keyway serve` and `keyway token` as a person uses them, with a client that nobody here wrote.
+//! `keyway serve` and `keyway token` as a person uses them, with a third-party client.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,8 +14,8 @@ use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
-/// Threat C10: what a client shows us never reaches a server, and neither does a capability for
-/// another plugin.
+/// Threat C10: a client's gateway token never reaches a server, and neither does one for another
+/// plugin.
 #[test]
 fn c10_the_token_goes_no_further_and_opens_its_own_plugin_alone() {
     let upstream = upstream();
@@ -78,12 +78,12 @@ fn c10_the_token_goes_no_further_and_opens_its_own_plugin_alone() {
     });
 }
 
-/// There is one thread for everybody, and a key may take its time.
+/// One thread serves all clients, and a key may take its time.
 #[test]
 fn no_client_waits_for_the_key_of_a_vault_that_is_open() {
     let (slow, upstream) = (SlowKey::new(), upstream());
     let token = slow.token();
-    // What is missed may be among the variables that are kept, so each client looks anew.
+    // A missing variable may be among the stored ones, so each client looks again.
     let gateway = slow.serve(&upstream, &[]);
     // A key that is asked for now is never given.
     std::fs::write(slow.folder.at("slow"), "").unwrap();
@@ -102,7 +102,7 @@ fn the_first_client_waits_for_no_look_at_what_was_just_looked_at() {
     let (slow, upstream) = (SlowKey::new(), upstream());
     let token = slow.token();
     let gateway = slow.serve(&upstream, &[("OWN", "1")]);
-    // Whoever wants the key now waits for ever.
+    // A read of the key now waits forever.
     std::fs::write(slow.folder.at("slow"), "").unwrap();
     let welcome = gateway.post("/mcp/a/s", Some(&token), HELLO);
     assert!(welcome.starts_with("HTTP/1.1 200 "), "{welcome}");
@@ -221,7 +221,7 @@ fn a_token_that_could_not_be_printed_is_not_in_force() {
 
 /// `serve` prints a server as a path, and a token names it otherwise.
 #[test]
-fn a_path_is_no_name_of_a_server_and_the_right_name_is_said() {
+fn a_path_is_not_a_server_name_and_the_right_name_is_suggested() {
     let entry = r#"{"s s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#;
     let folder = Folder::new().file("alpha/.mcp.json", entry);
     let new = |name: &str, more: &[&str]| {
@@ -278,7 +278,7 @@ fn two_plugins_of_one_name_are_both_named_and_one_that_stands_twice_is_told_so()
     assert!(twice.contains("is given twice"), "{twice}");
 }
 
-/// The collector is told who asked what of whom, and nothing that was said.
+/// The collector is told which client asked what of which server, and nothing of the content.
 #[test]
 fn a_collector_gets_a_span_of_each_request_and_none_of_its_content() {
     let (upstream, collector) = (upstream(), Upstream::start(|_| Answer::empty(200)));

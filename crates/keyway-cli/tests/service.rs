@@ -82,7 +82,7 @@ fn a_service_starts_with_its_first_client_and_comes_back_after_a_kill() {
 }
 
 #[test]
-fn a_unit_of_somebody_else_is_left_alone() {
+fn a_unit_that_keyway_did_not_write_is_left_alone() {
     let foreign = "[Service]\nExecStart=/bin/true\n";
     let folder = Folder::with_entries(r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#)
         .file("config/systemd/user/keyway.service", foreign);
@@ -101,7 +101,7 @@ fn a_unit_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_written_before_somebody_agreed() {
+fn nothing_is_written_before_a_person_agreed() {
     let folder = Folder::with_entries(r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#);
     let keyway = || {
         Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 
 use keyway_testkit::{Folder, Keyway, PATIENCE};
 
-/// A server that is no MCP server: it notes what it sees and ends.
+/// A program that is not an MCP server: it notes what it sees and ends.
 const NOTES: &str = r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/notes.sh"}, "t": {"command": "${HOST_PLUGIN_ROOT}/notes.sh"}}}"#;
 
 fn folder(entries: &str, settings: &str) -> Folder {
@@ -94,7 +94,7 @@ fn a_profile_is_the_flag_s_then_the_environment_s_then_the_file_s() {
         call.args(words.iter().copied()).run().code
     };
     let code = |call: Keyway| run(call, &["tools", "s"]);
-    assert_eq!(code(keyway(&folder)), 1, "approved, though it is no server");
+    assert_eq!(code(keyway(&folder)), 1, "approved, though not a server");
     assert_eq!(code(keyway(&folder).env("KEYWAY_PROFILE", "home")), 4);
     let both = keyway(&folder).env("KEYWAY_PROFILE", "home");
     assert_eq!(run(both, &["tools", "s", "--profile", "work"]), 1);
@@ -106,7 +106,7 @@ fn only_the_server_that_is_named_gets_more() {
     let folder = folder(NOTES, weaker);
     let run = |server: &str| {
         let outcome = keyway(&folder).args(["tools", server, "--trust"]).run();
-        assert_eq!(outcome.code, 1, "it is no server: {}", outcome.everything());
+        assert_eq!(outcome.code, 1, "not a server: {}", outcome.everything());
         (folder.read("seen.txt"), folder.read("settings.txt"))
     };
     let (environment, settings) = run("t");

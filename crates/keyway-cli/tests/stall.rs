@@ -1,5 +1,5 @@
-//! One server sends a line of 60 MB while clients of another go on: through `keyway serve`, whose
-//! runtime has one thread.
+//! One server sends a line of 60 MB while clients of another continue: through `keyway serve`,
+//! whose runtime has one thread.
 //!
 //! `KEYWAY_STALL=1` compares times as well, and prints them: the slowest hundredth of the other
 //! server's calls may take three times what it takes when all is quiet, in the same run.
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use keyway_testkit::{Folder, Gateway, Keyway};
 
 #[test]
-fn calls_of_another_server_go_on_while_one_sends_sixty_megabytes() {
+fn calls_of_another_server_continue_while_one_sends_sixty_megabytes() {
     let is_measured = std::env::var_os("KEYWAY_STALL").is_some();
     let folder = Folder::new()
         .file("p/.mcp.json", ENTRIES)

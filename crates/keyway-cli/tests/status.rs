@@ -82,7 +82,7 @@ fn table_shows_every_server_and_names_what_is_missing() {
       --> .mcp.json:16:22
       help: use `http`, `sse`, `ws` or `stdio`
 
-    pending-trust: such a server runs a program or sends a variable, and nobody has approved that;
+    pending-trust: such a server runs a program or sends a variable, and you have not approved that;
     `keyway trust grant SERVER` shows what it would do and approves it
     --- exit 0
     ");

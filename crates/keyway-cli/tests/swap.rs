@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use keyway_testkit::{Folder, Keyway};
 
-/// A server that says who it is and lists nothing.
+/// A server that says its name and lists nothing.
 fn script(own: &str) -> String {
     format!(
         r#"#!/bin/sh

@@ -38,7 +38,7 @@ fn approvals(folder: &Folder) -> usize {
 
 const TWO: &str = r#"{"mcpServers": {"a": {"command": "prog-a"}, "b": {"command": "prog-b", "env": {"K": "${K}"}}}}"#;
 
-/// Threat E12: an answer that nobody gave approves nothing.
+/// Threat E12: an answer that no person gave approves nothing.
 #[test]
 fn e12_without_a_terminal_a_grant_needs_the_digest_of_what_was_shown() {
     let folder = Folder::with_entries(TWO);
@@ -146,7 +146,7 @@ fn e06_an_env_file_of_the_plugin_cannot_move_a_token_unasked() {
         call.env("CORP_TOKEN", "CANARY-corp").run()
     };
     assert_eq!(call(&["trust", "grant", "s"]).code, 0);
-    assert_eq!(call(&["tools", "s"]).code, 1, "it is no server");
+    assert_eq!(call(&["tools", "s"]).code, 1, "it is not a server");
     assert!(own.connections() > 0);
     folder.put(".env", format!("API_BASE_URL={}\n", other.url("")));
     let refused = call(&["tools", "s"]);

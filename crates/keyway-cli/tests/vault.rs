@@ -179,7 +179,7 @@ fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
 }
 
 #[test]
-fn who_only_lists_or_takes_away_makes_no_vault() {
+fn listing_and_removing_make_no_vault() {
     let home = Home::new();
     for (command, list) in [
         ("trust", "approvals"),
@@ -223,7 +223,7 @@ fn who_only_lists_or_takes_away_makes_no_vault() {
 #[test]
 fn a_place_where_nothing_can_be_made_is_told_with_what_helps() {
     let mut home = Home::new();
-    // Nobody makes folders there, not even the superuser.
+    // No user can make folders there, not even the superuser.
     home.set("KEYWAY_HOME", "/sys/keyway");
     let outcome = home.run(&["trust", "reset"]);
     assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
@@ -359,7 +359,7 @@ fn program_of_a_plugin_cannot_read_the_credential() {
     let entry = serde_json::json!({"local": {"command": "sh", "args": ["-c", script]}});
     home.folder.put(".mcp.json", entry.to_string());
     home.done(&["trust", "grant", "local"]);
-    assert_ne!(home.run(&["tools", "local"]).code, 0, "it is no server");
+    assert_ne!(home.run(&["tools", "local"]).code, 0, "not a server");
     assert_eq!(home.folder.read("loot"), "seen", "it ran, and saw no key");
 }
 
@@ -444,7 +444,7 @@ fn key_moves_where_it_is_told_to_and_stays_where_that_fails() {
 }
 
 #[test]
-fn other_processes_go_on_while_the_key_changes() {
+fn other_processes_continue_while_the_key_changes() {
     let home = Home::new();
     home.make();
     std::thread::scope(|scope| {
@@ -550,7 +550,7 @@ fn on_a_terminal(home: &Home, arguments: &str, answers: &[(&str, &str)]) -> Stri
     terminal.end()
 }
 
-/// What hardens the process also takes its core file away, which anybody can see.
+/// What hardens the process also disables its core file, which a test can see.
 #[test]
 fn the_process_is_protected_before_it_asks_for_a_new_passphrase() {
     let home = Home::new();
@@ -604,7 +604,7 @@ fn typed_passphrase_is_not_echoed() {
 #[test]
 fn passphrase_is_asked_for_once_where_the_vault_is_opened_twice() {
     let mut home = Home::new();
-    // Nobody listens there; approval and sign-in are both looked up before that is found out.
+    // No server listens there; approval and sign-in are both looked up before that is found out.
     home.folder.put(
         ".mcp.json",
         r#"{"far": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"X-Tenant-ID": "${TENANT}"}}}"#,

@@ -52,7 +52,7 @@ pub struct ClientFile {
     text: String,
 }
 
-/// One stretch of text in the place of another.
+/// A replacement of one stretch of text by another.
 #[derive(Clone)]
 pub struct Patch {
     at: usize,
@@ -171,7 +171,7 @@ impl ClientFile {
         Document::parse_at(self.client.read_as, self.source(), DocumentKind::Entries)
     }
 
-    /// Adds an entry, or puts it in the place of one of the same name. What the person says in that
+    /// Adds an entry, or replaces the one of the same name. What the person says in that
     /// one about switches, limits and tools stays.
     ///
     /// # Errors
@@ -195,14 +195,14 @@ impl ClientFile {
         Ok(patch)
     }
 
-    /// Takes back what a receipt says was written; `false` if it is not there any more.
+    /// Removes what a receipt says was written; `false` if it is not there any more.
     ///
-    /// Where the text around it is as it was, the bytes are as before. Where the client wrote its
-    /// file anew, the entry alone goes, or what it had replaced comes back.
+    /// If the text around it is unchanged, the file gets its former bytes. If the client rewrote
+    /// its file, only the entry is removed, or what it had replaced is restored.
     ///
     /// # Errors
     ///
-    /// Returns [`InstallError::Changed`] if somebody changed the entry since.
+    /// Returns [`InstallError::Changed`] if the entry was changed since.
     pub fn undo(&mut self, receipt: &Receipt) -> Result<bool, InstallError> {
         let name = receipt.name.as_str();
         self.keys.clone_from(&receipt.keys);

@@ -1,6 +1,6 @@
 //! The gateway as a service of one person: what a service manager is told about it.
 //!
-//! Text only; who writes it where, and who is asked to start it, is decided elsewhere. A service has
+//! Text only: the caller writes the file and asks the service manager to start it. A service has
 //! no shell: what it finds in its environment stands in the file, and no credential ever does.
 
 mod launchd;
@@ -41,7 +41,7 @@ pub struct UnitFile {
 
 impl Service {
     /// Returns the files for systemd: the sockets, which are there from the start, and the service,
-    /// which the first guest starts.
+    /// which the first connection starts.
     ///
     /// # Errors
     ///

@@ -75,7 +75,7 @@ pub struct Dialect {
     pub wrappers: &'static [&'static [&'static str]],
     /// What stands there.
     pub layout: Layout,
-    /// The types of entries that are part of the host itself, and so are none for us.
+    /// The types of entries that are part of the host itself, which we skip.
     pub built_in: &'static [&'static str],
     /// Members of a file that the host wants beside the entries.
     pub head: &'static [(&'static str, &'static str)],
@@ -123,11 +123,11 @@ pub struct HostFile {
     pub syntax: Option<Syntax>,
 }
 
-/// Whose a file is.
+/// To which scope a file belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileScope {
-    /// Everyone's who works on the project.
+    /// Shared by all who work on the project.
     Project,
     /// One person's.
     User,
@@ -143,7 +143,7 @@ pub enum FileScope {
 pub enum Holds {
     /// Entries.
     Entries,
-    /// Settings of the host, entries maybe among them: a file without any concerns nobody.
+    /// Settings of the host, maybe with entries among them; a file without entries is ignored.
     Settings,
     /// A plugin's manifest.
     Manifest,

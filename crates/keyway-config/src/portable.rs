@@ -5,9 +5,9 @@
 //!                                    └─────▶ losses, each reported
 //! ```
 //!
-//! A credential is a [`Slot`]: a name, never a value. Who finds literal credentials passes them as
+//! A credential is a [`Slot`]: a name, never a value. Literal credentials come in as
 //! [`FoundLiteral`]s, and a slot takes the place of each. What the target cannot say is a loss; an
-//! entry that would not work without it is left out and nothing is written in its stead.
+//! entry that would not work without it is left out, and nothing is written instead.
 
 mod entry;
 mod layout;

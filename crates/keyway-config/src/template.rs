@@ -87,7 +87,7 @@ impl Template {
     /// Splits `text` by a host's own syntax, in one pass from left to right; inserted text is never
     /// looked at again.
     ///
-    /// A `${…}` that the host does not know is [`Part::Foreign`], whoever else may know it.
+    /// A `${…}` that the host does not know is [`Part::Foreign`], even if another host knows it.
     #[must_use]
     pub fn parse_as(text: &str, syntax: &VariableSyntax) -> Self {
         let mut parts = Vec::new();

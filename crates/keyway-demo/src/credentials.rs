@@ -10,11 +10,11 @@ use crate::error::DemoError;
 pub(crate) const TOKEN: &str = "DEMO_TOKEN";
 /// The key of `tenant`.
 pub(crate) const API_KEY: &str = "DEMO_API_KEY";
-/// Whose data `tenant` is to show.
+/// The tenant that `tenant` is to show data of.
 pub(crate) const TENANT: &str = "DEMO_TENANT";
-/// Whom `signed` knows the secret of.
+/// The id of the key that requests to `signed` are signed with.
 pub(crate) const SIGNING_KEY: &str = "DEMO_SIGNING_KEY";
-/// What requests to `signed` are signed with.
+/// The secret that requests to `signed` are signed with.
 pub(crate) const SIGNING_SECRET: &str = "DEMO_SIGNING_SECRET";
 /// The token of `live`.
 pub(crate) const LIVE_TOKEN: &str = "DEMO_LIVE_TOKEN";

@@ -27,7 +27,7 @@ pub enum Event {
     Called,
     /// A client registered itself.
     Registered,
-    /// Somebody agreed on the consent page.
+    /// A person agreed on the consent page.
     Consented,
     /// A code became tokens.
     SignedIn,

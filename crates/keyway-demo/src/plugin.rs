@@ -33,7 +33,7 @@ pub(crate) fn write(
         .load(folder)
         .map_err(keyway::Error::from)?;
     let section = readme::section(&loaded.plugin);
-    let readme = readme::merge(README, &section).replace(ANYBODY, NOBODY_ELSE);
+    let readme = readme::merge(README, &section).replace(DEFAULT_SOURCE, DEMO_SOURCE);
     write("README.md", &readme, 0o644)?;
     Ok(())
 }
@@ -104,9 +104,9 @@ const ENTRIES: &str = r#"{
 }
 "#;
 
-/// What a generated README says where the author has said nothing.
-const ANYBODY: &str = "ask the provider of the server";
-const NOBODY_ELSE: &str = "`keyway demo` generates it for this run only";
+/// What a generated README says about a variable that the author did not describe.
+const DEFAULT_SOURCE: &str = "ask the provider of the server";
+const DEMO_SOURCE: &str = "`keyway demo` generates it for this run only";
 
 const README: &str = "# Demo
 

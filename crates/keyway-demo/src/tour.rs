@@ -15,7 +15,7 @@ use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::environment::Variables;
 use keyway_config::method::Method;
 use keyway_mcp::session::{Session, SessionError};
-use keyway_mcp::states::{Standing, State, Trouble};
+use keyway_mcp::states::{ServerProblem, ServerState, State};
 use serde_json::json;
 
 use crate::error::DemoError;
@@ -37,13 +37,13 @@ pub struct Row {
     /// How it is authenticated to.
     pub method: Method,
     /// What became of it.
-    pub standing: Standing,
+    pub standing: ServerState,
     /// How many tools it has.
     pub tools: usize,
     /// How long the call of a tool took, once connected.
     pub latency: Option<Duration>,
     /// What went wrong.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ServerProblem>,
 }
 
 impl Row {
@@ -125,7 +125,7 @@ impl Tour {
             Err(error) => Err(error),
         };
         match visited {
-            Ok(()) => row.standing = Standing::CONNECTED,
+            Ok(()) => row.standing = ServerState::CONNECTED,
             Err(problem) => {
                 row.standing = problem.standing;
                 row.trouble = Some(problem);
@@ -140,14 +140,14 @@ impl Tour {
         found.map(|(_, server)| server)
     }
 
-    async fn approved(&self, name: &str) -> Result<Approved<Plan>, Trouble> {
+    async fn approved(&self, name: &str) -> Result<Approved<Plan>, ServerProblem> {
         let problem = |error: Error| error.problem();
         let plan = self.plugin.plan(name).map_err(problem)?;
         plan.approve().await.map_err(problem)
     }
 }
 
-async fn talk(server: &Approved<Plan>, row: &mut Row) -> Result<(), Trouble> {
+async fn talk(server: &Approved<Plan>, row: &mut Row) -> Result<(), ServerProblem> {
     let session = server.connect().await.map_err(|error| error.problem())?;
     let used = use_tools(&session, row).await;
     session.close().await;
@@ -160,7 +160,7 @@ impl Row {
             server: server.name.clone(),
             transport: server.transport,
             method: Method::declared(server),
-            standing: Standing::CONNECTING,
+            standing: ServerState::CONNECTING,
             tools: 0,
             latency: None,
             trouble: None,
@@ -169,8 +169,8 @@ impl Row {
 }
 
 /// Lists the tools and calls one whose answer can be checked.
-async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
-    let failed = |error: SessionError| Trouble::from(&error);
+async fn use_tools(session: &Session, row: &mut Row) -> Result<(), ServerProblem> {
+    let failed = |error: SessionError| ServerProblem::from(&error);
     row.tools = session.tools().await.map_err(failed)?.len();
     let start = Instant::now();
     let result = session.call("echo", json!({ "text": GREETING })).await;
@@ -184,9 +184,9 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn broken(code: Code, message: &str) -> Trouble {
-    Trouble {
-        standing: Standing::without_reason(State::Failed),
+fn broken(code: Code, message: &str) -> ServerProblem {
+    ServerProblem {
+        standing: ServerState::without_reason(State::Failed),
         code,
         message: keyway_secret::printable(message),
         hint: None,

@@ -1,4 +1,4 @@
-//! Each server lets the right credential in, and nothing else.
+//! Each server accepts the right credential, and nothing else.
 
 #![expect(
     clippy::unwrap_used,
@@ -159,7 +159,7 @@ async fn a_foreign_name_or_page_gets_nothing() {
 }
 
 #[tokio::test]
-async fn the_authorization_server_sends_nobody_away_from_this_machine() {
+async fn the_authorization_server_redirects_only_to_this_machine() {
     let demo = demo();
     let _open = demo.open().unwrap();
     let address = addresses(&demo).remove("docs").unwrap();

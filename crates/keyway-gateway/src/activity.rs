@@ -44,13 +44,13 @@ pub struct ActivityEntry {
     pub outcome: Outcome,
 }
 
-/// What was asked, and of whom.
+/// A request: its method, its server and its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestSummary {
     /// Plugin and server; none where all servers were asked together, and not one of them alone
     /// answered.
     pub server: Option<(String, String)>,
-    /// Who asked: the name of a capability, or what else there is to say.
+    /// The client: the name of its gateway token, or what else is known of it.
     pub by: String,
     /// The method.
     pub method: String,
@@ -72,7 +72,7 @@ pub enum Outcome {
     Error(i64),
     /// With a status of HTTP and nothing else.
     Status(u16),
-    /// Without an answer: whoever asked went away.
+    /// Without an answer: the client went away.
     Abandoned,
 }
 
@@ -148,7 +148,7 @@ impl Activity {
         self.lock().iter().rev().cloned().collect()
     }
 
-    /// Tells of every change; whoever is slow sees several as one.
+    /// Tells of every change; a slow receiver sees several as one.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.count.subscribe()

@@ -48,7 +48,7 @@ pub struct Dashboard {
     stopping: watch::Sender<bool>,
 }
 
-/// How somebody who was turned away gets a new link.
+/// How a person whose browser was refused gets a new link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reopening {
@@ -90,7 +90,7 @@ impl Dashboard {
         pages::refused(reopening.unwrap_or(Reopening::Usual))
     }
 
-    /// Makes a link that lets one browser in, once and within five minutes; `None` before the port
+    /// Makes a link that signs one browser in, once and within five minutes; `None` before the port
     /// is known.
     #[must_use]
     pub fn link(&self) -> Option<Secret<String>> {
@@ -127,7 +127,7 @@ impl Dashboard {
         }
         match (&outside, &request.method) {
             (Some(DashboardRoute::Enter(token)), _) => return self.enter(&request, token),
-            // These are no secret, and whoever is turned away may be so on a page that has them.
+            // These are not secret, and the page for refused requests uses them too.
             (Some(DashboardRoute::Style), &Method::GET) => {
                 return answers::asset("text/css; charset=utf-8", STYLE);
             }

@@ -1,8 +1,8 @@
 //! The local gateway: Streamable HTTP in both protocol eras, in front of the servers of plugins.
 //!
 //! Closed by default. A request has to name this machine, come from no foreign page, and show a
-//! capability that opens the server it asks for; then one client is one connection to a server, as
-//! on pipes, and bytes pass through. What a client sends to be let in goes no further.
+//! gateway token that opens the server it asks for; then one client is one connection to a server,
+//! as on pipes, and bytes pass through. The gateway token is not sent to servers.
 
 mod batch;
 mod binding;
@@ -74,7 +74,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Puts servers behind a gateway that lets in whom `tokens` names.
+    /// Puts servers behind a gateway that accepts the gateway tokens of `tokens`.
     #[must_use]
     pub fn new(servers: Vec<ServedServer>, tokens: TokenReader, info: ClientInfo) -> Self {
         Self {
@@ -115,11 +115,11 @@ impl Gateway {
         self.router.servers()
     }
 
-    /// Puts other servers in the place of those that were there.
+    /// Replaces the servers.
     ///
-    /// One that is [the same](ServedServer::is_same_as) as before keeps its connections. Those to all
-    /// others are ended when the calls under way are, or after some seconds. Sessions go on over
-    /// new connections where the entry is still the same, and end elsewhere.
+    /// One that is [the same](ServedServer::is_same_as) as before keeps its connections. Those to
+    /// all others close when their pending calls are answered, or after some seconds. Sessions
+    /// continue over new connections where the entry is still the same, and end elsewhere.
     ///
     /// Must be called inside a runtime.
     pub fn replace(&self, servers: Vec<ServedServer>) {
@@ -137,8 +137,8 @@ impl Gateway {
         self.router.adapt();
     }
 
-    /// Ends the connections to one server, so that whoever needs it next connects anew; sessions
-    /// go on.
+    /// Ends the connections to one server, so that the next request to it reconnects; sessions
+    /// continue.
     ///
     /// Must be called inside a runtime.
     pub fn reconnect(&self, plugin: &str, name: &str) {
@@ -291,7 +291,7 @@ impl Gateway {
         reply
     }
 
-    /// Notes a request; what is no request is not noted.
+    /// Records a request; notifications and answers are not recorded.
     fn begin(
         &self,
         message: &ClientMessage,

@@ -12,7 +12,7 @@ use keyway_vault::{Generation, Namespace, Vault, VaultError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A capability as it is kept. Whoever reads it cannot use it.
+/// A gateway token as it is stored. A reader of the record cannot use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayToken {
     /// How the person calls the client that has it.
@@ -104,7 +104,7 @@ impl fmt::Display for TokenScope {
     }
 }
 
-/// The hash of a capability. It has 256 random bits, so that it needs no salt.
+/// The hash of a gateway token. It has 256 random bits, so that it needs no salt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct TokenHash([u8; 32]);
 
@@ -118,10 +118,10 @@ impl TokenHash {
     }
 }
 
-/// Reads all capabilities; may block.
+/// Reads all gateway tokens; may block.
 pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
 
-/// The capabilities in one vault.
+/// The gateway tokens in one vault.
 #[derive(Debug)]
 pub struct TokenStore<'a> {
     vault: &'a Vault,
@@ -157,7 +157,7 @@ impl<'a> TokenStore<'a> {
         })
     }
 
-    /// Makes a capability; what is returned is shown once and kept nowhere.
+    /// Issues a gateway token; the returned text is shown once and stored nowhere.
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ impl<'a> TokenStore<'a> {
         Ok(Arc::new(move || TokenStore::of_hosts(&vault)?.list()))
     }
 
-    /// Takes one back; says whether there was one.
+    /// Revokes a token; says whether there was one.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl<'a> TokenStore<'a> {
     }
 }
 
-/// Why there is no new capability.
+/// Why no gateway token was issued.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IssueError {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_plugin_is_no_scope() {
+    fn a_name_without_a_plugin_is_not_a_scope() {
         for text in ["s", "", ":", ":s", "a:"] {
             assert_eq!(TokenScope::read(text), None, "{text}");
         }

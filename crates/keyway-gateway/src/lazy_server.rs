@@ -18,7 +18,7 @@ use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::session::OfferedEras;
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 use keyway_secret::Secret;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
@@ -37,7 +37,7 @@ use crate::sharing;
 ///   └─────────────────────────┘
 /// ```
 pub struct LazyServer {
-    /// Under a host that asks nobody to sign in.
+    /// Under a host that asks no person to sign in.
     plugin: Plugin,
     server: String,
     options: LazyServerOptions,
@@ -50,7 +50,7 @@ pub struct LazyServer {
     first_use: OnceLock<Fingerprinted>,
 }
 
-/// What a plan came to, for whoever compares it with a later one.
+/// What a plan came to, to be compared with a later one.
 #[derive(Debug, Clone)]
 pub(crate) struct Fingerprinted {
     /// What a session begun with that plan must not outlive.
@@ -64,7 +64,7 @@ pub(crate) struct Fingerprinted {
 pub struct LazyServerOptions {
     /// Lets a client talk to the server itself, by a host that may ask for a sign-in.
     pub direct: Option<Host>,
-    /// Is set when a connection was made with a sign-in, for whoever has to notice its end.
+    /// Is set when a connection was made with a sign-in, for the task that has to notice its end.
     pub presence: Presence,
     /// What else decides about connections, for processes that want to share them.
     pub process_facts: Arc<[Secret<Vec<u8>>]>,
@@ -124,7 +124,7 @@ impl LazyServer {
         // The next client may use it, unless events would tell of how it came about.
         let is_told = matches!(approved.spec().endpoint, SpecEndpoint::NotConfigured)
             || self.plugin.host().events().wants(Topic::Config);
-        // Nobody else has this server yet; where a client was faster, its own plan counts.
+        // No other client has this server yet; if a client was faster, its own plan counts.
         if let Ok(mut cached) = self.approved.try_lock()
             && !is_told
         {
@@ -170,8 +170,8 @@ impl LazyServer {
         }
     }
 
-    /// Drops values that no client has asked for lately; called from time to time by whoever
-    /// watches.
+    /// Drops values that no client has asked for lately; called from time to time by the watching
+    /// task.
     pub fn drop_unused(&self) {
         // A lock that is held is about to use them.
         if let Ok(mut cached) = self.approved.try_lock() {
@@ -258,7 +258,7 @@ impl LazyServer {
         Ok(approved)
     }
 
-    async fn open_as(&self, pin: Option<&AccountPin>) -> Result<Opened, Trouble> {
+    async fn open_as(&self, pin: Option<&AccountPin>) -> Result<Opened, ServerProblem> {
         let approved = self.approved().await.map_err(|error| error.problem())?;
         let approved = pinned(approved, pin);
         if let Some(shared) = &self.options.shared
@@ -289,7 +289,7 @@ fn pinned(approved: Approved<Plan>, pin: Option<&AccountPin>) -> Approved<Plan> 
 }
 
 impl Connector for LazyServer {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(self.open_as(None))
     }
 
@@ -327,7 +327,10 @@ impl Upstream for LazyServer {
         })
     }
 
-    fn connect_as<'a>(&'a self, account: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(
+        &'a self,
+        account: &'a AccountPin,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         Box::pin(self.open_as(Some(account)))
     }
 

@@ -142,7 +142,7 @@ impl LocalBackend {
         }
     }
 
-    /// Finds out how a server is, while others go on.
+    /// Checks a server in a task of its own.
     fn look_at(&self, id: &ServerId) -> Option<tokio::task::JoinHandle<()>> {
         let backend = self.myself.upgrade()?;
         let id = id.clone();
@@ -316,7 +316,8 @@ impl DashboardBackend for LocalBackend {
                     }
                 }
             };
-            // The task goes on whichever comes first: a person who has the page needs no answer here.
+            // The task continues whichever comes first: a person who has the page needs no answer
+            // here.
             tokio::select! {
                 () = asked => Ok(None),
                 () = tokio::time::sleep(SIGN_IN_PAGE_TIMEOUT) => Ok(None),
@@ -394,5 +395,5 @@ fn changed(id: &ServerId) -> Box<Diagnosis> {
     Box::new(found)
 }
 
-/// What is said of a server that takes everybody.
+/// Shown for a server that takes requests without a credential.
 const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";

@@ -110,8 +110,8 @@ impl<'a> Schema<'a> {
         Some(schema.here.get("enum")?.as_array()?.as_slice())
     }
 
-    /// Reads a value as the type that is asked for; one that is none stays text, and is a problem
-    /// when it is checked.
+    /// Reads a value as the type that is asked for; one that does not parse stays text, and is a
+    /// problem when it is checked.
     #[must_use]
     pub fn coerced(self, text: &str) -> Value {
         self.coerced_within(text, DEPTH)

@@ -1,10 +1,10 @@
 //! Connections of one process, used by others of the same user: `keyway run` through a gateway.
 //!
-//! Over a socket of the user's own folder. Who comes shows that it would make the very same
-//! connection: same entry, same values of variables, same environment of programs. What is shown is
-//! a hash of all that under a key which is sealed in the vault, for this one greeting. So whoever
-//! sits on either end learns whether both are alike and nothing else, and whoever cannot open the
-//! vault learns nothing: without the key no guess at a value can be checked, not even later.
+//! Over a socket of the user's own folder. A process that connects shows that it would make the
+//! very same connection: same entry, same values of variables, same environment of programs. What
+//! is shown is a hash of all that under a key which is sealed in the vault, for this one handshake.
+//! So either side learns whether both are alike and nothing else, and a process that cannot open
+//! the vault learns nothing: without the key no guess at a value can be checked, not even later.
 
 mod handshake;
 mod relay;
@@ -29,7 +29,7 @@ use crate::timeouts::{HANDSHAKE_TIMEOUT, SHARING_LOOK_INTERVAL};
 use keyway::connect::{Connection, ConnectionFingerprint, FingerprintKey};
 use keyway_mcp::bridge::bridge_observed;
 
-/// Returns the key of a vault; `None` if nobody has shared anything yet.
+/// Returns the key of a vault; `None` if nothing was shared yet.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn make_key(vault: &Vault) -> Result<Option<FingerprintKey>, VaultError> {
     };
     let rows = vault.sealed(Namespace::new(NAMESPACE)?);
     rows.put(ROW, made.hash("sharing", &[]).as_bytes())?;
-    // Somebody else may have made one at the same time; what is kept counts.
+    // Another process may have made one at the same time; the stored one counts.
     key(vault)
 }
 
@@ -80,7 +80,7 @@ pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: FingerprintKe
         while processes.try_join_next().is_some() {}
         let (gateway, key) = (Arc::clone(&gateway), key.clone());
         processes.spawn(async move {
-            // Who breaks off, or is not understood, is nobody's concern.
+            // A process that disconnects or sends something else needs no report.
             drop(serve_process(stream, gateway, &key).await);
             drop(permit);
         });
@@ -124,7 +124,7 @@ async fn serve_process(
     }
 }
 
-/// Returns the welcome for who would make the same connection.
+/// Returns the answer to a process that would make the same connection.
 async fn answer(
     served: &Arc<ServedServer>,
     client_hello: &ClientHello,
@@ -162,7 +162,7 @@ pub struct SharedRequest<'a> {
     pub fingerprint: ConnectionFingerprint,
 }
 
-/// Says whether somebody may be listening at a socket, and that it is nobody but the same user.
+/// Says whether a socket exists that only the same user can listen on.
 #[must_use]
 pub fn is_own_socket(socket: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
@@ -173,8 +173,8 @@ pub fn is_own_socket(socket: &Path) -> bool {
     is_private && found.is_ok_and(|it| it.file_type().is_socket() && it.uid() == own)
 }
 
-/// Asks whoever listens at a socket to share a connection; `None` if nobody does, if it is another
-/// user, or if theirs would be another.
+/// Asks the process that listens at a socket to share a connection. `None` if there is none, if it
+/// belongs to another user, or if its connection would be a different one.
 ///
 /// Cancel safety: the socket is closed, and the gateway drops what it had opened for it.
 pub async fn connect_shared(

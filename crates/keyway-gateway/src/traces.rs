@@ -1,9 +1,10 @@
 //! One span for each request through the gateway, sent to a collector of OpenTelemetry.
 //!
 //! OTLP over HTTP as JSON, which every collector takes at the same address as the binary form. A
-//! span says who asked what of which server, how long it took and how it ended: names only, never
-//! an argument, a result, an address or a credential. A collector that is slow or gone costs the
-//! requests nothing: spans wait in a bounded queue, and what does not fit is dropped and counted.
+//! span says which client asked what of which server, how long it took and how it ended: names
+//! only, never an argument, a result, an address or a credential. A collector that is slow or gone
+//! costs the requests nothing: spans wait in a bounded queue, and what does not fit is dropped and
+//! counted.
 
 mod encode;
 mod settings;

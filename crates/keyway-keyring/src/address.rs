@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_unix_socket_is_left_out() {
+    fn addresses_other_than_unix_sockets_are_left_out() {
         for text in [
             "",
             "disabled:",

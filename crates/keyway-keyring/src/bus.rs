@@ -13,7 +13,7 @@ use crate::malformed::Malformed;
 use crate::message::{Call, Kind, Message};
 use crate::wire::Writer;
 
-/// A connection that has been greeted.
+/// A connection after the D-Bus handshake.
 #[derive(Debug)]
 pub(crate) struct Bus {
     stream: UnixStream,
@@ -88,7 +88,7 @@ impl Bus {
         }
     }
 
-    /// Tells who we are by the credentials of the socket (D-Bus specification, "EXTERNAL").
+    /// Authenticates by the credentials of the socket (D-Bus specification, "EXTERNAL").
     fn authenticate(&mut self) -> Result<(), BusError> {
         let user = rustix::process::geteuid().as_raw().to_string();
         let user: String = user.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -168,7 +168,7 @@ fn bus_call<'a>(member: &'a str, signature: &'a str, body: Writer) -> Call<'a> {
     }
 }
 
-/// Refuses a socket that somebody else listens on: an abstract one is free for everybody to take.
+/// Refuses a socket that another user listens on: any user can take an abstract one.
 #[cfg(target_os = "linux")]
 fn check_peer(stream: &UnixStream) -> Result<(), BusError> {
     let peer = rustix::net::sockopt::socket_peercred(stream).map_err(io::Error::from)?;
@@ -179,7 +179,7 @@ fn check_peer(stream: &UnixStream) -> Result<(), BusError> {
     Err(BusError::ForeignBus)
 }
 
-/// Elsewhere the session bus is none that anybody could take.
+/// Elsewhere another user cannot take the session bus.
 #[cfg(not(target_os = "linux"))]
 fn check_peer(_stream: &UnixStream) -> Result<(), BusError> {
     Ok(())
@@ -243,7 +243,7 @@ impl From<BusError> for KeyringFailure {
     }
 }
 
-/// What the bus says if nobody has the name and nothing can be started that would take it.
+/// The bus's errors for a name without an owner that cannot be started either.
 const NOT_THERE: [&str; 7] = [
     "org.freedesktop.DBus.Error.ServiceUnknown",
     "org.freedesktop.DBus.Error.NameHasNoOwner",
@@ -258,7 +258,7 @@ const TOO_SLOW: [&str; 2] = [
     "org.freedesktop.DBus.Error.TimedOut",
 ];
 const SUPERUSER: u32 = 0;
-/// No line of the greeting is longer.
+/// No line of the handshake is longer.
 const LINE: usize = 512;
 /// How many signals are kept while an answer is waited for.
 const SIGNALS: usize = 16;

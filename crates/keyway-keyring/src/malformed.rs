@@ -15,7 +15,7 @@ pub enum Malformed {
     /// Something reaches beyond the end.
     #[error("the message is truncated")]
     Short,
-    /// A value is none of its type.
+    /// A value does not match its type.
     #[error("a value does not match its type")]
     Value,
     /// The values are not those that the method returns.

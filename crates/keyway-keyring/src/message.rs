@@ -69,7 +69,7 @@ pub(crate) enum Kind {
     /// The refusal of the call of that serial number, by name.
     Error(u32, String),
     Signal,
-    /// Calls of others, and kinds to come; nobody has to answer those.
+    /// Calls of other programs, and future kinds; they need no answer.
     Other,
 }
 
@@ -91,12 +91,12 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// Returns [`Malformed::TooLong`] beyond 64 KiB, and another one if this is no message.
+    /// Returns [`Malformed::TooLong`] beyond 64 KiB, and another one if this is not a message.
     pub fn length(prefix: &[u8; Self::PREFIX]) -> Result<usize, Malformed> {
         let mut reader = Reader::new(prefix);
         let (endian, _kind) = (reader.byte()?, reader.byte()?);
         let (_flags, version) = (reader.byte()?, reader.byte()?);
-        // Everybody on this machine has our order of bytes.
+        // All processes of this machine have our byte order.
         if endian != LITTLE_ENDIAN || version != VERSION {
             return Err(Malformed::Prefix);
         }

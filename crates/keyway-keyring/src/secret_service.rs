@@ -13,7 +13,7 @@ use crate::names::{COLLECTION, DESTINATION, ITEM, PROPERTIES, SERVICE, SERVICE_P
 use crate::prompt::{Asking, NOTHING};
 use crate::wire::Writer;
 
-/// The Secret Service on a session bus; connected to anew for each task.
+/// The Secret Service on a session bus; each task opens a connection of its own.
 ///
 /// ```
 /// use keyway_keyring::{BusAddress, SecretService};
@@ -39,7 +39,7 @@ impl SecretService {
 
     /// Lets the service ask the person to unlock it, and waits for so long.
     ///
-    /// Only where somebody sits at the screen and knows what they asked for.
+    /// Only where a person sits at the screen and knows what they asked for.
     #[must_use]
     pub const fn asking(mut self, up_to: Duration) -> Self {
         self.asking = Asking::UpTo(up_to);

@@ -1,4 +1,4 @@
-//! The vault's key in a real gnome-keyring, on a bus that the test starts and nobody else uses.
+//! The vault's key in a real gnome-keyring, on a bus that the test starts for itself.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up must stop")]
 

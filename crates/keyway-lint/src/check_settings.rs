@@ -1,7 +1,7 @@
 //! The `[check]` table of a repository's `keyway.toml`: rules, severities, excluded paths.
 //!
-//! It says how `keyway check` reports on that repository, and nothing else: a file that a stranger
-//! wrote must not decide what is approved or sent.
+//! It says how `keyway check` reports on that repository, and nothing else: an untrusted file must
+//! not decide what is approved or sent.
 
 use keyway_config::diagnostic::Severity;
 use keyway_config::json::{Member, Node, Object, Value};

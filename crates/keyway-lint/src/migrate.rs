@@ -1,8 +1,8 @@
 //! Migrations as data: what would change in which file, and what is left to the person.
 //!
 //! Nothing is read and nothing is written here; the files around the entries come in as
-//! [`PluginFiles`]. Who writes the result keeps to the order in which [`env::EnvPlan`] lists it,
-//! so that the only copy of a token is never destroyed.
+//! [`PluginFiles`]. A caller that writes the result keeps to the order of [`env::EnvPlan`], so that
+//! the only copy of a token is never destroyed.
 
 pub mod env;
 pub(crate) mod judge;

@@ -62,7 +62,7 @@ pub enum ReadmeFault {
 ///
 /// # Errors
 ///
-/// Returns a [`ReadmeFault`] where replacing the section could take other text along.
+/// Returns a [`ReadmeFault`] where replacing the section could remove other text.
 pub fn update(plugin: &Plugin) -> Result<Option<TextChange>, ReadmeFault> {
     let readme = plugin.snapshot.readme.as_ref();
     let before = readme.map_or("", |source| source.text());

@@ -92,7 +92,7 @@ pub enum Position<'a> {
 pub struct Finding {
     /// The bytes of the credential inside the value, at character boundaries.
     pub range: Range<usize>,
-    /// Who issued it, where its shape or its field says so.
+    /// The vendor that issued it, where its shape or its field says so.
     pub vendor: Option<&'static Vendor>,
     /// What gave it away.
     pub reason: Reason,

@@ -22,7 +22,7 @@ use crate::rules::RULES;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Applied {
-    /// The findings that nobody accepted, and the notes that accept nothing.
+    /// The findings that no note accepts, and the notes that accept nothing.
     pub kept: Vec<Diagnostic>,
     /// How many were accepted.
     pub suppressed: usize,
@@ -57,12 +57,12 @@ struct Note<'a> {
     pointer: Pointer,
     rule: String,
     reason: String,
-    reach: Reach,
+    reach: NoteScope,
     is_used: Cell<bool>,
 }
 
 /// Which findings of the file a note is about.
-enum Reach {
+enum NoteScope {
     /// All of the file.
     File,
     /// Those about an entry.
@@ -77,12 +77,12 @@ impl Note<'_> {
             return false;
         };
         let is_here = match &self.reach {
-            Reach::File => true,
-            Reach::Below(pointer) => {
+            NoteScope::File => true,
+            NoteScope::Below(pointer) => {
                 let below = location.pointer.as_str().strip_prefix(pointer.as_str());
                 below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
-            Reach::Lines(first, last) => (*first..=*last).contains(&location.start.line),
+            NoteScope::Lines(first, last) => (*first..=*last).contains(&location.start.line),
         };
         is_here
             && !self.reason.is_empty()
@@ -136,10 +136,10 @@ fn notes_in(plugin: &Plugin) -> Vec<Note<'_>> {
 /// The keys of the file and of its entries.
 fn keys<'a>(document: &'a Document, notes: &mut Vec<Note<'a>>) {
     let root = document.tree.root.as_ref().and_then(Node::as_object);
-    let whole = root.map(|root| (root, Pointer::default(), Reach::File));
+    let whole = root.map(|root| (root, Pointer::default(), NoteScope::File));
     let entries = document.entries.iter().filter_map(|entry| {
         let object = document.object_of(entry)?;
-        let reach = Reach::Below(entry.pointer.clone());
+        let reach = NoteScope::Below(entry.pointer.clone());
         Some((object, entry.pointer.clone(), reach))
     });
     for (object, pointer, reach) in whole.into_iter().chain(entries) {
@@ -150,7 +150,7 @@ fn keys<'a>(document: &'a Document, notes: &mut Vec<Note<'a>>) {
 fn key<'a>(
     document: &'a Document,
     object: &Object,
-    (pointer, reach): (&Pointer, &Reach),
+    (pointer, reach): (&Pointer, &NoteScope),
     notes: &mut Vec<Note<'a>>,
 ) {
     let Some(member) = object.get(KEY) else {
@@ -165,8 +165,8 @@ fn key<'a>(
             rule: rule.trim().to_owned(),
             reason: reason.trim().to_owned(),
             reach: match reach {
-                Reach::Below(entry) => Reach::Below(entry.clone()),
-                _ => Reach::File,
+                NoteScope::Below(entry) => NoteScope::Below(entry.clone()),
+                _ => NoteScope::File,
             },
             is_used: Cell::new(false),
         });
@@ -235,7 +235,7 @@ fn note_in<'a>(source: &'a Source, (text, start): (&str, usize), notes: &mut Vec
         pointer: Pointer::default(),
         rule: rule.trim().to_owned(),
         reason: reason.trim().to_owned(),
-        reach: Reach::Lines(line, line.saturating_add(1)),
+        reach: NoteScope::Lines(line, line.saturating_add(1)),
         is_used: Cell::new(false),
     });
 }

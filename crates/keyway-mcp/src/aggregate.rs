@@ -35,7 +35,7 @@ use crate::declaration_site::DeclarationSite;
 use crate::explain::Explainer;
 use crate::jsonrpc::INVALID_PARAMS;
 use crate::session::{ClientInfo, OfferedEras, RpcError};
-use crate::states::{Standing, Trouble};
+use crate::states::{ServerProblem, ServerState};
 use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
 
 /// Puts all members behind one connection. Nothing is opened yet.
@@ -78,7 +78,7 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// Cancel safety: dropped when it takes too long or the aggregate is closed. An implementation
     /// must then drop what it has opened so far, which kills a child; a sign-in that it started may
     /// continue.
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>>;
 
     /// Finds out whether there is a way in, without connecting.
     ///
@@ -155,7 +155,7 @@ pub enum Naming {
 /// Watches the states of servers.
 pub trait Observer: Send + Sync + fmt::Debug {
     /// Is told of a server's new state, with what is wrong, if anything is. Must not block.
-    fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>);
+    fn changed(&self, server: &str, standing: ServerState, trouble: Option<&ServerProblem>);
 }
 
 /// Observes nothing.
@@ -163,7 +163,7 @@ pub trait Observer: Send + Sync + fmt::Debug {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
-    fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
+    fn changed(&self, _: &str, _: ServerState, _: Option<&ServerProblem>) {}
 }
 
 /// Makes the error for parameters that cannot be used.

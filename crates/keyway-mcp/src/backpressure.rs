@@ -21,20 +21,20 @@ use tokio::time::timeout;
 pub struct ByteBudget(OnceLock<Arc<Semaphore>>);
 
 impl ByteBudget {
-    /// Waits until there is room for a message, and makes it take that room for as long as anybody
-    /// has its bytes; gives it back if the client reads nothing for too long.
+    /// Waits until the budget has space for a message, and reserves it for as long as its bytes
+    /// live. Returns the message as an error if the client reads nothing for too long.
     ///
     /// Cancel safety: the message is dropped, and room that was assigned to it is given back.
     pub async fn reserve(&self, frame: Frame) -> Result<Frame, Frame> {
         if frame.bytes().len() <= SMALL_FRAME_BYTES {
             return Ok(frame);
         }
-        // Boxed like everything rare: whoever weighs anything would be as large.
+        // Boxed because it is rare: otherwise every caller's future would be as large.
         let weighed = Box::pin(self.acquire(&frame)).await;
         weighed.ok_or(frame)
     }
 
-    /// The same for what nobody waits for: `None` if there is no room now.
+    /// The same without waiting: `None` if the budget has no space now.
     pub fn try_reserve(&self, frame: Frame) -> Option<Frame> {
         if frame.bytes().len() <= SMALL_FRAME_BYTES {
             return Some(frame);
@@ -60,7 +60,7 @@ fn units(frame: &Frame) -> u32 {
     u32::try_from(units.min(BUDGET_UNITS)).unwrap_or(u32::MAX)
 }
 
-/// Lets text that was made of a message take the room of that.
+/// Keeps the reservation of a message for text that was made from it.
 pub fn with_reservation_of(frame: &Frame, text: Bytes) -> Bytes {
     if frame.bytes().len() <= SMALL_FRAME_BYTES {
         return text;
@@ -87,9 +87,9 @@ impl AsRef<[u8]> for Derived {
     }
 }
 
-/// What is said in place of an answer for which there is no room.
+/// The error in place of an answer beyond the budget.
 pub const BUDGET_EXHAUSTED: &str = "too much waits to be read";
-/// Up to here a message is not weighed; beyond, it is in units of this.
+/// Up to here a message is not counted; beyond, it is in units of this.
 pub const SMALL_FRAME_BYTES: usize = 64 * 1024;
 /// 16 MiB; a message that is larger takes all of it.
 const BUDGET_UNITS: usize = 256;
@@ -112,7 +112,7 @@ mod tests {
         assert!(budget.try_reserve(frame(10_000_000)).is_none());
         let small = budget.reserve(frame(1000)).await;
         assert!(small.is_ok(), "small ones are bounded by their number");
-        // What was made of it takes its room, and gives it back.
+        // Text made from it keeps its reservation, and gives it back.
         let event = with_reservation_of(&first, Bytes::from_static(b"data: x"));
         drop(first);
         assert!(budget.reserve(frame(10_000_000)).await.is_err());

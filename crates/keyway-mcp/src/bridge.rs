@@ -22,7 +22,7 @@ use self::output::{Output, Pushed};
 use self::traffic_observer::TrafficObserver;
 use crate::explain::Explainer;
 
-/// Serves a client until it goes away, and then ends the connection in good order.
+/// Serves a client until it goes away, and then closes the connection cleanly.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub async fn bridge_explained(
     run(Input::new(input), output, connection, Some(fallback)).await
 }
 
-/// The same for a client of whom somebody notes what it asks.
+/// The same, with an observer of the client's traffic.
 ///
 /// Cancel safety: as [`bridge`]; the observer is not told of the end.
 pub async fn bridge_observed(
@@ -77,7 +77,7 @@ pub async fn bridge_observed(
     resume(input, output, connection).await
 }
 
-/// The same for a client of whom something has been read already.
+/// The same for a client from which something has been read already.
 ///
 /// Cancel safety: as [`bridge`]; what `input` had read ahead and `output` had not written is lost.
 pub async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
@@ -164,7 +164,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     }
 }
 
-/// Tells that the server is gone, if it did not end in good order.
+/// Reports that the server is gone, if it did not close cleanly.
 fn report_closed(watch: &ServerObserver, event: &Event) {
     if let Event::Closed(Some(error)) = event {
         let code = error.code();

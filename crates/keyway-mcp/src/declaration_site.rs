@@ -1,4 +1,4 @@
-//! Where a server is declared, for whoever is told a command and stands elsewhere.
+//! Where a server is declared, for commands in hints that are run from another folder.
 
 use std::path::PathBuf;
 
@@ -145,7 +145,7 @@ mod tests {
                 "`keyway login --config /p` helps. Or keyway check --config /p.",
             ),
             ("/p", "keyway login docs2", "keyway login --config /p docs2"),
-            // Those know of no entry, know it already, or are no commands.
+            // Those need no entry, name it already, or are not commands.
             ("/p", "keyway env set A", "keyway env set A"),
             ("/p", "keyway status --config X", "keyway status --config X"),
             (

@@ -64,7 +64,7 @@ pub trait Aside {
     fn pass(&mut self, event: Event) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-/// A connection to go on with.
+/// A connection to continue with.
 #[derive(Debug)]
 pub struct Negotiated {
     /// The connection, with an adapter if the server speaks the other era.
@@ -101,7 +101,7 @@ pub enum Outcome<T> {
     Interrupted(Connection, T),
 }
 
-/// Sends the first request of a client, and finds out how to go on.
+/// Sends the first request of a client, and finds out how to continue.
 ///
 /// `interrupt` is polled only while a server is silent about `server/discover`: a client may send
 /// `initialize` instead, or go away. Dropping the future loses what the server has answered.

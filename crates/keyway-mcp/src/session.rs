@@ -83,7 +83,7 @@ pub struct Request {
     pub method: &'static str,
     /// Its parameters, without `_meta`.
     pub params: Map<String, Value>,
-    /// How long to wait; progress starts the time anew.
+    /// How long to wait; progress restarts the time.
     pub timeout: Duration,
 }
 
@@ -106,7 +106,7 @@ pub struct Forward<'a> {
     pub method: &'a str,
     /// Its parameters, an object; a progress token in them is replaced by one of ours.
     pub params: &'a str,
-    /// How long to wait; progress starts the time anew.
+    /// How long to wait; progress restarts the time.
     pub timeout: Duration,
     /// Is given the notifications of progress, before the result comes.
     pub progress: Option<Progress>,

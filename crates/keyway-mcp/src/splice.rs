@@ -17,7 +17,7 @@ pub(crate) fn string(object: &str, key: &str) -> Option<String> {
 /// Returns the object with `value`, which is JSON, as the member `key`; every other byte stays.
 ///
 /// The member keeps its place; where it is written twice, both are replaced, so that no reader can
-/// see the old one. One that is missing comes first. `None` means that `object` is no object.
+/// see the old one. One that is missing comes first. `None` means that `object` is not an object.
 pub fn with_member(object: &str, key: &str, value: &str) -> Option<String> {
     let found: Vec<&str> = RawObject::read(object)?.all(key).collect();
     let mut text = String::with_capacity(object.len() + key.len() + value.len() + 8);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn text_other_than_an_object_has_no_members() {
         for text in ["", "[]", "null", "{", "{} {}", "1"] {
             assert_eq!(with_member(text, "k", "1"), None, "{text}");
             assert!(member(text, "k").is_none(), "{text}");

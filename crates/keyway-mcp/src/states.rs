@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keyway_auth::AuthError;
 use keyway_code::Code;
-pub use keyway_code::{Reason, ServerState as Standing, State};
+pub use keyway_code::{Reason, ServerState, State};
 use keyway_transport::TransportError;
 
 use crate::explain::{explain, explain_session};
@@ -12,9 +12,9 @@ use crate::session::SessionError;
 
 /// Why a server is not at work, in a person's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ServerProblem {
     /// The state that this puts the server into.
-    pub standing: Standing,
+    pub standing: ServerState,
     /// The code used in every format.
     pub code: Code,
     /// What happened, in one line, fit to print.
@@ -27,12 +27,12 @@ pub struct Trouble {
     pub wait: Option<Duration>,
 }
 
-impl Trouble {
+impl ServerProblem {
     /// It is still being connected to.
     #[must_use]
     pub fn connecting() -> Self {
         Self {
-            standing: Standing::CONNECTING,
+            standing: ServerState::CONNECTING,
             code: Code::Connecting,
             message: "the server has not answered yet".to_owned(),
             hint: Some(
@@ -45,7 +45,7 @@ impl Trouble {
     }
 }
 
-impl From<&TransportError> for Trouble {
+impl From<&TransportError> for ServerProblem {
     fn from(error: &TransportError) -> Self {
         let explained = explain(error);
         Self {
@@ -62,13 +62,13 @@ impl From<&TransportError> for Trouble {
     }
 }
 
-impl From<&AuthError> for Trouble {
+impl From<&AuthError> for ServerProblem {
     fn from(error: &AuthError) -> Self {
         Self::from(&TransportError::Auth(error.clone()))
     }
 }
 
-impl From<&SessionError> for Trouble {
+impl From<&SessionError> for ServerProblem {
     fn from(error: &SessionError) -> Self {
         if let SessionError::Transport(error) = error {
             return Self::from(error);
@@ -112,7 +112,7 @@ mod tests {
             ),
             (TransportError::Protocol { what: "x" }, "failed"),
         ] {
-            assert_eq!(Trouble::from(&error).standing.to_string(), expected);
+            assert_eq!(ServerProblem::from(&error).standing.to_string(), expected);
         }
     }
 }

@@ -8,7 +8,7 @@ pub const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server may take to answer a question of ours before an adapter is attached.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a request may take, unless the entry says otherwise; progress starts the time anew.
+/// How long a request may take, unless the entry says otherwise; progress restarts the time.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long all pages of one list may take together.
 pub(crate) const WHOLE_LIST_TIMEOUT: Duration = Duration::from_secs(120);

@@ -1,4 +1,4 @@
-//! What may be shown on a terminal of text that somebody else wrote.
+//! What may be shown on a terminal of text from another source.
 
 /// Returns `text` without the characters that move a cursor, hide or reorder what a person reads.
 ///
@@ -56,7 +56,7 @@ const fn is_blank_letter(c: char) -> bool {
 /// Returns the first four characters of a literal secret followed by an ellipsis: enough to find
 /// it in the file, too little to use it.
 ///
-/// Of a value shorter than twelve characters nothing is shown.
+/// Shows nothing of a value shorter than twelve characters.
 #[must_use]
 pub fn hint_of(literal: &str) -> String {
     if literal.chars().count() < SHORTEST_TO_HINT {

@@ -55,7 +55,7 @@ pub trait Backend: Sync {
 macro_rules! grant_store_conformance {
     ($fresh:expr) => {
         $crate::grant_store_conformance!(@each $fresh;
-            absent_grant_is_no_error
+            absent_grant_is_not_an_error
             what_was_put_is_read_by_others
             unknown_lifetime_stays_unknown
             other_account_is_another_sign_in
@@ -76,7 +76,7 @@ macro_rules! grant_store_conformance {
             signing_in_again_ends_claim_and_mark
             signing_out_is_final_for_those_still_at_it
             watcher_hears_of_others_but_not_of_refreshes
-            who_uses_a_sign_in_is_asked_to_stop_and_waited_for
+            users_of_a_sign_in_are_asked_to_stop_and_waited_for
             list_shows_one_profile
             one_winner_per_generation
             every_answer_is_that_of_the_refresh_model

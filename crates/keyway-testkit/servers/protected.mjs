@@ -106,7 +106,7 @@ const verifier = {
   async verifyAccessToken(value) {
     const token = await provider.AccessToken.find(value);
     if (!token || token.aud !== resource || (issued.get(token.jti) ?? 0) <= forgotten) {
-      throw new sdk.OAuthError(sdk.OAuthErrorCode.InvalidToken, "unknown, expired or for somebody else");
+      throw new sdk.OAuthError(sdk.OAuthErrorCode.InvalidToken, "unknown, expired or for another audience");
     }
     return {
       token: value,

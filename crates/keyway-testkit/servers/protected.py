@@ -2,7 +2,7 @@
 
 Usage: python protected.py PORT
 
-Anybody who asks is signed in as `bob`, without a page. Refresh tokens rotate; ACCESS_TOKEN_SECONDS is
+Every client is signed in as `bob`, without a page. Refresh tokens rotate; ACCESS_TOKEN_SECONDS is
 how long access tokens are good, 3600 unless told.
 """
 

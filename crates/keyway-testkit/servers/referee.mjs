@@ -84,7 +84,7 @@ const rotated = kept.tokens.refresh_token;
 await sleep((seconds + 1) * 1000);
 const second = await whoami();
 
-// Whoever uses a refresh token again ends the grant.
+// Using a refresh token again ends the grant.
 const refresh = (token) =>
   fetch(`${issuer}/token`, {
     method: "POST",

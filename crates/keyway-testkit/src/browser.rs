@@ -29,7 +29,7 @@ pub enum VisitError {
     Elsewhere(String),
     /// Every page led to another one.
     Circle,
-    /// The answer is no HTTP.
+    /// The answer is not HTTP.
     Garbled,
     /// The connection failed.
     Connection(io::Error),
@@ -40,7 +40,7 @@ impl fmt::Display for VisitError {
         match self {
             Self::Elsewhere(url) => write!(f, "`{url}` is not plain HTTP on this machine"),
             Self::Circle => write!(f, "more than {MAX_REDIRECTS} redirects"),
-            Self::Garbled => f.write_str("the answer is no HTTP"),
+            Self::Garbled => f.write_str("the answer is not HTTP"),
             Self::Connection(_) => f.write_str("the connection failed"),
         }
     }
@@ -66,7 +66,7 @@ impl From<io::Error> for VisitError {
 /// # Errors
 ///
 /// Returns [`VisitError::Elsewhere`] if an address is not plain HTTP on this machine; a page with
-/// the status of an error is no error.
+/// an error status is not an error.
 pub fn visit(url: &str) -> Result<Page, VisitError> {
     let mut url = Url::parse(url).map_err(|_| VisitError::Elsewhere(url.to_owned()))?;
     for _ in 0..=MAX_REDIRECTS {
@@ -173,7 +173,7 @@ fn connect(url: &Url) -> Result<TcpStream, VisitError> {
         }
     }
     let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    let none = || io::Error::other(format!("nobody listens at {nowhere}"));
+    let none = || io::Error::other(format!("no server listens at {nowhere}"));
     Err(last.unwrap_or_else(none).into())
 }
 

@@ -136,7 +136,7 @@ fn digit(value: u32, plus: u8, slash: u8) -> u8 {
     }
 }
 
-/// So many characters in a row are no coincidence.
+/// This many characters in a row are not a coincidence.
 const WINDOW: usize = 5;
 
 #[cfg(test)]

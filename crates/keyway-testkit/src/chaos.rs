@@ -15,7 +15,7 @@ pub struct ChaosProxy {
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Trouble,
+    trouble: Fault,
     /// Bytes to the client since the trouble was set, pages of a browser left out.
     passed: usize,
 }
@@ -23,7 +23,7 @@ struct State {
 /// What happens to connections, from the next one on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum Fault {
     /// Nothing.
     #[default]
     None,
@@ -67,7 +67,7 @@ impl ChaosProxy {
     }
 
     /// Sets what happens from now on, and counts from zero.
-    pub fn set(&self, trouble: Trouble) {
+    pub fn set(&self, trouble: Fault) {
         *self.lock() = State { trouble, passed: 0 };
     }
 
@@ -86,12 +86,12 @@ impl ChaosProxy {
         let trouble = self.lock().trouble;
         let mut first = [0; 4096];
         match trouble {
-            Trouble::Reset => {
+            Fault::Reset => {
                 // What was not read when it is closed makes it a reset.
                 client.peek(&mut first)?;
                 return Ok(());
             }
-            Trouble::HalfOpen => {
+            Fault::HalfOpen => {
                 // Until the client has had enough.
                 return io::copy(&mut client, &mut io::sink()).map(drop);
             }
@@ -128,14 +128,14 @@ impl ChaosProxy {
             let piece = piece.get(..length).unwrap_or_default();
             let (kept, is_cut, trouble) = self.count(length);
             match trouble {
-                Trouble::Drip(pause) => {
+                Fault::Drip(pause) => {
                     for byte in piece {
                         client.write_all(&[*byte])?;
                         // Slow on command.
                         thread::sleep(pause);
                     }
                 }
-                Trouble::Delay(pause) => {
+                Fault::Delay(pause) => {
                     // Slow on command.
                     thread::sleep(pause);
                     client.write_all(piece)?;
@@ -149,18 +149,18 @@ impl ChaosProxy {
     }
 
     /// Counts bytes to the client; says how many of them may pass, and whether they are the last.
-    fn count(&self, length: usize) -> (usize, bool, Trouble) {
+    fn count(&self, length: usize) -> (usize, bool, Fault) {
         let mut state = self.lock();
         let before = state.passed;
         state.passed += length;
         let trouble = state.trouble;
-        let Trouble::CutAfter(limit) = trouble else {
+        let Fault::CutAfter(limit) = trouble else {
             return (length, false, trouble);
         };
         if state.passed < limit {
             return (length, false, trouble);
         }
-        state.trouble = Trouble::None;
+        state.trouble = Fault::None;
         (limit.saturating_sub(before).min(length), true, trouble)
     }
 }

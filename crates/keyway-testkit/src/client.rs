@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{Keyway, PATIENCE, Running};
 
-/// A client that has greeted; the process is killed with it. Every method panics on failure: it is
-/// for tests.
+/// A client with an initialized session; the process is killed with it. Every method panics on
+/// failure: it is for tests.
 #[derive(Debug)]
 pub struct Client {
     /// Notifications and requests that came while an answer was waited for.
@@ -27,7 +27,7 @@ pub struct Client {
     reason = "a test whose client fails must stop"
 )]
 impl Client {
-    /// Starts the program and greets it.
+    /// Starts the program and sends `initialize`.
     #[must_use]
     pub fn start(call: &Keyway) -> Self {
         let mut running = call.start();

@@ -1,4 +1,4 @@
-//! Where a person works: a plugin with one server, a home, a browser, and somebody in front of it.
+//! Where a person works: a plugin with one server, a home, a browser, and a person in front of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +85,7 @@ impl Desk {
         self.keyway(&["call", "s", "echo", "message=hello"])
     }
 
-    /// Signs in, with somebody who agrees.
+    /// Signs in, with a person who agrees.
     pub fn sign_in(&self) {
         let _person = self.person();
         let outcome = self.keyway(&["login", "s"]).run();
@@ -109,7 +109,7 @@ impl Desk {
         last.unwrap_or_default()
     }
 
-    /// Somebody who goes to the page of every window until the value is dropped.
+    /// Returns a person who visits the page of every window until the value is dropped.
     #[must_use]
     pub fn person(&self) -> Person {
         let path = self.folder.at("home/windows");
@@ -151,14 +151,15 @@ impl Desk {
         };
         look("what was printed", printed.as_bytes());
         for file in self.folder.files() {
-            // What a window was opened with is the person's own, and the state in it is no token.
+            // What a window was opened with is the person's own, and the state in it is not a
+            // token.
             look(&file, &fs::read(self.folder.at(&file)).unwrap_or_default());
         }
         found
     }
 }
 
-/// Somebody in front of the screen.
+/// A person in front of the screen.
 #[derive(Debug)]
 pub struct Person {
     gone: Arc<AtomicBool>,

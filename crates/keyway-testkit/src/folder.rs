@@ -77,7 +77,7 @@ impl Folder {
         self
     }
 
-    /// Runs git in the folder, without anybody's configuration.
+    /// Runs git in the folder, without the user's configuration.
     #[expect(
         clippy::disallowed_methods,
         reason = "a real repository shows that ours reads what git writes"

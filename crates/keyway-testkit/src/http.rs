@@ -137,8 +137,8 @@ impl From<Answer> for Reply {
     }
 }
 
-/// Answers whoever comes, each connection on a thread of its own, as long as the process lives;
-/// returns how many have come.
+/// Answers every connection on a thread of its own, as long as the process lives; returns the
+/// number of connections.
 pub(crate) fn serve<R: Into<Reply>>(
     listener: TcpListener,
     answer: impl Fn(Request) -> R + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 //! A message bus and a keyring service of the test's own, in a temporary home.
 //!
-//! The bus starts nothing by itself and nobody else's session is ever talked to: every process gets
+//! The bus starts nothing by itself, and no other session is ever used: every process gets
 //! an empty environment with the addresses of this session alone.
 
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub struct KeyringSession {
     reason = "a test without its session must stop"
 )]
 impl KeyringSession {
-    /// Starts a bus with nobody on it.
+    /// Starts a bus without a service on it.
     #[must_use]
     pub fn new() -> Self {
         let home = TempDir::with_prefix("keyway-session-").expect("a temporary folder");
@@ -85,7 +85,7 @@ impl KeyringSession {
         });
     }
 
-    /// Starts the keyring service as it is before anybody ever logged in: without a keyring.
+    /// Starts the keyring service as it is before the first login: without a keyring.
     pub fn start_without_a_keyring(&mut self) {
         let mut command = command("gnome-keyring-daemon", self.home.path());
         command.args(["--foreground", "--components=secrets"]);
@@ -118,7 +118,7 @@ impl KeyringSession {
         self.signal("STOP");
     }
 
-    /// Lets a frozen service go on.
+    /// Resumes a frozen service.
     pub fn thaw(&self) {
         self.signal("CONT");
     }

@@ -50,7 +50,7 @@ pub use self::browser::{Page, VisitError, visit};
 pub use self::canary::Canary;
 pub use self::cancel::{MAX_POLLS, drop_at_every_await, poll_at_most};
 #[cfg(feature = "rig")]
-pub use self::chaos::{ChaosProxy, Trouble};
+pub use self::chaos::{ChaosProxy, Fault};
 #[cfg(feature = "rig")]
 pub use self::client::Client;
 pub use self::command::{Keyway, Outcome, Running};

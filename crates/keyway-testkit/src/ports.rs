@@ -1,4 +1,4 @@
-//! Ports for servers that nobody here wrote, which have to be told where to listen.
+//! Ports for third-party servers, which have to be told where to listen.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! Refresh tokens rotate strictly: one that comes twice ends its whole family. Consent is given
 //! without a question. [`Settings`] are the levers; every request is kept in a journal, those to a
-//! second port, which nobody should ever reach, as well. A program that is not a test pulls the
+//! second port, which no client should ever reach, as well. A program that is not a test pulls the
 //! levers over HTTP: see [`control`](self::control).
 
 mod authorization;
@@ -102,7 +102,7 @@ impl Rig {
         format!("http://127.0.0.1:{}", self.0.port)
     }
 
-    /// Returns the origin of the port that nobody should ever reach.
+    /// Returns the origin of the port that no client should ever reach.
     #[must_use]
     pub fn elsewhere(&self) -> String {
         format!("http://127.0.0.1:{}", self.0.elsewhere)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Keyway, PATIENCE, Running};
 
-/// A terminal of its own, and somebody who types; what runs there ends with it. Every method panics
+/// A terminal of its own, and a person who types; what runs there ends with it. Every method panics
 /// on failure: it is for tests.
 #[derive(Debug)]
 pub struct Terminal {

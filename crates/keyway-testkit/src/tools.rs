@@ -1,4 +1,4 @@
-//! Servers, clients and browsers that nobody here wrote: where they are installed.
+//! Third-party servers, clients and browsers: where they are installed.
 
 use std::path::{Path, PathBuf};
 

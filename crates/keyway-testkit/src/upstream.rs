@@ -65,8 +65,9 @@ impl Upstream {
     }
 }
 
-/// Answers as an MCP server of before 2026 does: greets, takes notifications, and leaves the other
-/// methods with their parameters to `respond`, which returns the result of those that there are.
+/// Answers as an MCP server before 2026 does: answers `initialize`, takes notifications, and leaves
+/// the other methods with their parameters to `respond`, which returns the result of those it
+/// knows.
 pub fn mcp(request: &Request, respond: impl FnOnce(&str, &Value) -> Option<Value>) -> Answer {
     if request.method != "POST" {
         return Answer::empty(405);

@@ -1,4 +1,4 @@
-//! The servers in `servers/` judged by somebody else's client, before ours are judged by them.
+//! The servers in `servers/` judged by a third-party client, before ours are judged by them.
 
 #![expect(clippy::disallowed_methods, reason = "a test that starts servers")]
 

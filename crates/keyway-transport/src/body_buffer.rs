@@ -16,7 +16,7 @@ pub(crate) struct BodyBuffer {
 }
 
 impl BodyBuffer {
-    /// Begins with a message that is said to have so many bytes.
+    /// Begins a message with this announced length.
     pub(crate) fn with_expected_len(length: Option<usize>) -> Self {
         Self {
             expected: length.unwrap_or_default(),
@@ -32,7 +32,7 @@ impl BodyBuffer {
     /// Adds a piece.
     pub(crate) fn push(&mut self, piece: Bytes) {
         if piece.is_empty() {
-            // Even so it would hold the memory that it is no part of.
+            // An empty piece would still keep its whole buffer alive.
             return;
         }
         if self.len() == 0 {
@@ -64,7 +64,7 @@ impl BodyBuffer {
     }
 }
 
-/// Makes room for `more` bytes behind those that are there.
+/// Reserves memory for `more` bytes after those that are there.
 #[cfg(feature = "stdio")]
 pub(crate) fn reserve(buffer: &mut BytesMut, more: usize) {
     if buffer.capacity() - buffer.len() >= more {
@@ -91,7 +91,7 @@ pub(crate) fn take_front(buffer: &mut BytesMut, length: usize) -> Bytes {
     front
 }
 
-/// Returns how much room a message of `needed` bytes gets, where there is room for `current`.
+/// Returns the capacity for a message of `needed` bytes, where the buffer has `current`.
 ///
 /// At least twice as much as before: however large a message becomes, each of its bytes is moved
 /// less than twice on average.
@@ -106,7 +106,7 @@ fn capacity_for(needed: usize, current: usize) -> usize {
 /// Up to here, memory that was used once is kept for the next.
 const KEPT_BYTES: usize = 1024 * 1024;
 /// The allocator of glibc keeps what it has had back before, up to twice 32 MiB, for good; what is
-/// larger goes back to the system at once. Pages that nobody has written to take no memory, so
+/// larger goes back to the system at once. Pages that were never written to take no memory, so
 /// asking for more than is needed costs nothing.
 const NEVER_KEPT_BYTES: usize = 33 * 1024 * 1024;
 

@@ -1,8 +1,8 @@
 //! Where the browser brings the answer of an authorization server: a listener on loopback.
 //!
 //! It lives for one sign-in. Any page and any program on this machine can talk to it, so a request
-//! counts only if it names us as its host, comes from no foreign page and carries the `state` that
-//! nobody else knows; everything else is turned away and changes nothing.
+//! counts only if it names us as its host, comes from no foreign page and carries the `state`,
+//! which is secret; everything else is turned away and changes nothing.
 
 mod address;
 mod page;
@@ -139,7 +139,7 @@ struct Connection {
 /// The connections that are open.
 ///
 /// A browser sends its request at once. So when there are too many, the one that has been silent
-/// longest makes room, and a slow client cannot keep the others out. A connection that brought the
+/// longest is closed, and a slow client cannot keep the others out. A connection that brought the
 /// redirect is not silent: it is never the one.
 #[derive(Debug, Default)]
 struct Connections {

@@ -74,7 +74,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it is reaped, its number may belong to somebody else.
+        // Once it is reaped, its process id may belong to another process.
         if !self.is_reaped {
             let _gone = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             drop(self.child.wait());

@@ -74,7 +74,7 @@ impl ChildEnv {
     }
 }
 
-/// Who gets what.
+/// Which variables a child gets.
 #[derive(Debug, Clone, Copy)]
 pub struct EnvRules<'a> {
     /// What kind of child it is.
@@ -218,7 +218,7 @@ const SERVERS: &[&str] = &[
 /// What is never inherited, whatever else is.
 const LOADERS: &[&str] = &["LD_*", "DYLD_*", "NODE_OPTIONS", "PYTHON*"];
 
-/// What a shell sets for itself: nobody misses it.
+/// What a shell sets for itself: no child needs it.
 const NOISE: &[&str] = &["_", "OLDPWD", "PWD", "SHLVL"];
 
 const PLUGIN_ROOT: &[&str] = &["HOST_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"];

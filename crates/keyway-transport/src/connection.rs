@@ -23,7 +23,7 @@ pub struct Connection {
     pub link: Arc<dyn Link>,
     /// What comes back, in order; bounded, so that a slow reader slows the server down.
     pub events: EventReceiver,
-    /// Who is told what becomes of it.
+    /// Is told what becomes of it.
     pub watch: ServerObserver,
 }
 
@@ -73,13 +73,13 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// Stops waiting for the answer to a request, where the transport itself can say so.
     fn abandon(&self, id: &RequestId);
 
-    /// Ends the connection in good order: the session, the stream or the process.
+    /// Closes the connection cleanly: the session, the stream or the process.
     ///
     /// Cancel safety: nothing more is sent once it was called; what is left of the end takes place
     /// when the connection is dropped.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Ends what the server holds for whoever is signed in, because they sign out.
+    /// Ends what the server holds for the signed-in account, because of a sign-out.
     ///
     /// Where the transport can, the next request opens another session; elsewhere this closes.
     ///
@@ -88,10 +88,10 @@ pub trait Link: Send + Sync + fmt::Debug {
         self.close()
     }
 
-    /// Lets the connection outlast a stream that the server drops, from now on: what waits for an
-    /// answer fails, and the next request begins anew.
+    /// Lets the connection outlast a stream that the server drops, from now on: requests that wait
+    /// for an answer fail, and the next request opens another stream.
     ///
-    /// For who cannot connect again themselves. Does nothing where there is no such stream.
+    /// For clients that cannot reconnect by themselves. Does nothing where there is no such stream.
     fn reopen_lost_streams(&self) {}
 }
 

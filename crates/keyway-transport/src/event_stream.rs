@@ -88,7 +88,7 @@ impl EventStream {
         Ok(None)
     }
 
-    /// Lets go of the buffer of what was read, for a stream that may now be silent for long.
+    /// Frees the read buffer, for a stream that may now be silent for long.
     pub fn rest(&mut self) {
         if self.input.is_empty() {
             self.input = Bytes::new();
@@ -180,7 +180,7 @@ impl EventStream {
 
     fn dispatch(&mut self) -> Option<StreamEvent> {
         if let Some(id) = self.id.take() {
-            // An empty id takes the last one back.
+            // An empty id resets the last one.
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
         let name = self.name.take();

@@ -13,15 +13,15 @@ use thiserror::Error;
 
 /// The bytes of one JSON-RPC message, without a line break around or inside.
 ///
-/// It is read once, however many ask for its envelope. `Debug` shows the length only: arguments and
-/// results are nobody's business.
+/// It is parsed once, however often its envelope is read. `Debug` shows the length only: arguments
+/// and results are confidential.
 #[derive(Clone)]
 pub struct Frame(Arc<Inner>);
 
 /// Behind a pointer: queues have places for many messages, most of them empty.
 struct Inner {
     bytes: Bytes,
-    /// None if they are those of no message.
+    /// `None` if the bytes are not a message.
     parts: OnceLock<Option<Parts>>,
 }
 
@@ -59,7 +59,7 @@ impl Frame {
         }))
     }
 
-    /// Returns the same message with something that is kept for as long as anybody has its bytes.
+    /// Returns the same message with a value that lives as long as its bytes.
     #[must_use]
     pub fn along_with(&self, companion: impl Send + 'static) -> Self {
         let bytes = self.0.bytes.clone();
@@ -203,7 +203,7 @@ impl Part {
     }
 }
 
-/// A member of a message as written: JSON that nobody has looked into.
+/// A member of a message as written: JSON that was not parsed.
 #[derive(Clone, Copy)]
 pub struct Raw<'a>(&'a [u8]);
 
@@ -215,7 +215,7 @@ impl<'a> Raw<'a> {
         std::str::from_utf8(self.0).unwrap_or_default()
     }
 
-    /// Returns it as `serde_json` has it, for those who hand it on.
+    /// Returns it as a type of `serde_json`, to be passed on.
     #[must_use]
     pub fn value(self) -> Option<&'a RawValue> {
         serde_json::from_slice(self.0).ok()

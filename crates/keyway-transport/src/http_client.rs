@@ -58,7 +58,7 @@ pub struct HttpSettings {
     pub proxies: ProxySettings,
     /// Another resolver than the system's.
     pub lookup: Option<Arc<dyn Lookup>>,
-    /// Who reads about requests.
+    /// Is told of requests.
     pub observer: Option<Arc<dyn Observer>>,
 }
 
@@ -352,7 +352,7 @@ impl<H: Fn() -> HeaderMap> Request<'_, H> {
     }
 }
 
-/// Returns an address that a stranger named as it may be shown: without user, query and fragment.
+/// Returns an untrusted address as it may be shown: without user, query and fragment.
 fn displayable(target: &Url) -> String {
     let mut displayable = target.clone();
     displayable.set_query(None);

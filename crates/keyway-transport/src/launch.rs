@@ -177,7 +177,7 @@ impl Launcher {
         let spec = spec::encode(program, &hidden, mode).ok_or(LaunchError::TooLarge)?;
         let [wanted, fallback] = namespaces(&program.isolation);
         let started = match self.start_in(wanted, &spec).await {
-            // Some systems let namespaces be made in which nothing can be mounted.
+            // Some systems allow namespaces in which nothing can be mounted.
             Err(LaunchError::Refused {
                 stage: LaunchStage::Namespaces,
                 ..
@@ -302,7 +302,7 @@ pub enum LaunchError {
         #[source]
         source: io::Error,
     },
-    /// The isolation that the settings require is not to be had here.
+    /// The isolation that the settings require is not available here.
     #[error("the isolation that `sandbox.require` demands is not available: {level}")]
     Insufficient {
         /// What could be had.
@@ -323,7 +323,7 @@ pub enum LaunchError {
     /// Arguments and environment are larger than any system takes.
     #[error("arguments and environment exceed the size limit")]
     TooLarge,
-    /// The launcher ended or went on without a word; the binary may not be one.
+    /// The launcher ended or continued without a report; the binary may not be one.
     #[error("the launcher did not report its status")]
     NoReport,
 }

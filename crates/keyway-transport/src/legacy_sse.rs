@@ -2,9 +2,9 @@
 //!
 //! One stream brings everything that the server says; its first event names the address to which
 //! messages are posted. That address is in the origin of the stream or the connection is refused:
-//! the credential goes with every message. A stream that ends takes its session along; one that a
-//! sign-out ends is opened anew by the next request, and so is one that the server drops, for who
-//! wants the connection to outlast it.
+//! the credential goes with every message. A stream that ends also ends its session. The next
+//! request reopens one that a sign-out ended, and one that the server dropped if the client wants
+//! the connection to outlast it.
 
 mod message;
 mod reader;
@@ -82,7 +82,7 @@ impl Link for LegacyLink {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        // Closing the stream ends the session; the reader may be the one who closes.
+        // Closing the stream ends the session; the reader may be the task that closes.
         for id in self.0.stop() {
             let error = TransportError::Closed;
             drop(self.0.events.try_send(Event::Failed { id, error }));
@@ -229,7 +229,7 @@ impl Shared {
         let Ok(place) = self.events.reserve_sized(frame.bytes().len()).await else {
             return Ok(());
         };
-        // An answer that nobody waits for any more has been answered otherwise.
+        // A request that does not wait any more has been answered otherwise.
         if let Some(own) = self.in_flight.end_like(&id) {
             self.current.reset_losses();
             place.send(answer_event(frame, &id, own));
@@ -254,7 +254,7 @@ impl Shared {
         // The server sees the end before anything else happens to the sign-in.
         drop(timeout(CLOSE_TIMEOUT, reading).await);
         let (shared, ended) = (Arc::clone(self), self.in_flight.drain());
-        // Aside: whoever signs out does not wait for a client that is slow to read.
+        // In a task: a sign-out does not wait for a client that is slow to read.
         drop(tokio::spawn(async move {
             for id in ended {
                 let error = TransportError::Closed;

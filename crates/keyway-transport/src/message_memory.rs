@@ -1,8 +1,8 @@
 //! How much memory the large messages of this process may take together.
 //!
 //! A message counts from its first MiB on, while it is still being read, until its last reader has
-//! dropped its bytes. Where there is no room its sender is not read any further: a pipe or a socket
-//! holds the rest.
+//! dropped its bytes. If the memory is used up, its sender is not read any further: a pipe or a
+//! socket holds the rest.
 //!
 //! ```text
 //!  small ──first MiB──▶ in the pool ──more──▶ in the pool
@@ -70,7 +70,7 @@ impl MemoryReservation {
         }
     }
 
-    /// Makes room for a message of so many bytes, waiting while there is none.
+    /// Reserves memory for a message of so many bytes, waiting while there is none.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl MemoryReservation {
         Box::pin(self.wait_for(missing)).await
     }
 
-    /// Lets bytes take the room for as long as any part of them is used.
+    /// Attaches the reservation to bytes, for as long as any part of them is used.
     #[must_use]
     pub fn attach(&mut self, bytes: Bytes) -> Bytes {
         if self.permits.is_none() && self.beyond.is_none() {
@@ -151,7 +151,7 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-/// Memory is the process's, whoever opens connections in it.
+/// One pool for the whole process, across all connections.
 static PROCESS: LazyLock<MessageMemory> = LazyLock::new(|| MessageMemory::new(POOL_BYTES));
 /// Twice this is the most, together with the one message beyond it.
 const POOL_BYTES: usize = crate::frame::MAX_FRAME_BYTES;
@@ -198,7 +198,7 @@ mod tests {
         let bytes: usize = held.iter().map(Bytes::len).sum();
         assert!((MEGABYTES..=2 * POOL_BYTES).contains(&bytes), "{bytes}");
         assert_eq!(held.len() + refused, 40);
-        // A part of a message holds its room as all of it does.
+        // A part of a message holds its reservation as all of it does.
         let part = held.pop().map(|bytes| bytes.slice(1..2));
         held.clear();
         assert!(!is_free(&memory));

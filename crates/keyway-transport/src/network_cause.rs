@@ -15,7 +15,7 @@ pub enum NetworkCause {
     Name,
     /// The certificate is past its end, or not valid yet.
     CertificateExpired,
-    /// Nobody that we know vouches for the certificate.
+    /// No trusted authority issued the certificate.
     CertificateUntrusted,
     /// The certificate is made for another name.
     CertificateName,

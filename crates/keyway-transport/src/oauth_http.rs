@@ -1,6 +1,6 @@
 //! Requests to authorization servers: where a peer's word leads, and no further.
 //!
-//! The addresses come from documents that strangers wrote. So nothing is reached that is less
+//! The addresses come from untrusted documents. So nothing is reached that is less
 //! public than the MCP server itself, a secret is posted to one address and never to the next, and
 //! every answer is bounded in size and time.
 

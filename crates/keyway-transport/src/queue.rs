@@ -30,7 +30,7 @@ pub struct QueueClosed;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum QueueRefusal {
-    /// There is no room.
+    /// The queue has no free place.
     #[error("the queue is full")]
     Full,
     /// Nothing reads it any more.
@@ -39,7 +39,7 @@ pub enum QueueRefusal {
 }
 
 impl<T> QueueSender<T> {
-    /// Waits for room and puts an item into the queue.
+    /// Waits for a free place and puts an item into the queue.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl<T> QueueSender<T> {
         place.ok_or(QueueClosed)
     }
 
-    /// Puts an item into the queue if there is room.
+    /// Puts an item into the queue if there is a free place.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl<T> QueueSender<T> {
         })
     }
 
-    /// Waits for room, which is kept for as long as what it returns.
+    /// Waits for a free place, and reserves it for as long as the result lives.
     #[cfg(feature = "ws")]
     pub(crate) async fn reserve(&self) -> Result<mpsc::Permit<'_, T>, QueueClosed> {
         self.0.reserve().await.map_err(|_| QueueClosed)

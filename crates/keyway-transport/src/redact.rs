@@ -1,4 +1,4 @@
-//! Masks secrets in what a server or a child says before anybody keeps or shows it.
+//! Masks secrets in what a server or a child prints before it is stored or shown.
 
 use keyway_secret::{Secret, printable};
 

@@ -27,7 +27,7 @@ pub(crate) enum ServerMessage {
 ///
 /// # Errors
 ///
-/// Returns [`FrameError`] for what is no JSON-RPC message.
+/// Returns [`FrameError`] for bytes that are not a JSON-RPC message.
 pub(crate) async fn classify(
     bytes: Bytes,
     id: &RequestId,

@@ -31,7 +31,8 @@ pub(crate) enum MessageClass {
     Request,
     /// Another notification.
     Notification,
-    /// An answer to the server, which waits for no handshake: the server may need it to go on.
+    /// An answer to the server, which does not wait for a handshake: the server may need it to
+    /// continue.
     Response,
 }
 

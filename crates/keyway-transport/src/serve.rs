@@ -1,7 +1,7 @@
 //! The listening side of HTTP: sockets of this machine, and requests handed to a [`Service`].
 //!
 //! Nothing here knows what is served. What arrives is bounded in size, number and time, so that a
-//! peer who is slow or greedy harms nobody else; who may come in is for the service to decide.
+//! slow or greedy peer does not harm the others; the service decides which requests to accept.
 
 mod body;
 mod peer_user;
@@ -62,7 +62,7 @@ pub async fn serve(
     serve_at_most(MAX_CONNECTIONS, listeners, service, stop).await;
 }
 
-/// The same for so many connections at once; whoever comes above waits.
+/// The same for `most` connections at once; further ones wait.
 async fn serve_at_most(
     most: usize,
     listeners: Vec<Listener>,
@@ -256,7 +256,7 @@ where
     }
 }
 
-/// Waits for the end; whoever would tell of it is gone at the end as well.
+/// Waits for the signal to stop, or until its sender is dropped.
 async fn stopped_signal(stopped: &mut watch::Receiver<bool>) {
     drop(stopped.wait_for(|stopped| *stopped).await);
 }

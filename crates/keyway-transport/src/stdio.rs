@@ -200,7 +200,7 @@ impl Shared {
     }
 }
 
-/// Moves what the child prints to whoever reads the events.
+/// Moves what the child prints to the receiver of the events.
 struct Pump {
     shared: Arc<Shared>,
     events: EventSender,
@@ -235,7 +235,7 @@ impl Pump {
         drop(self.events.send(closed).await);
     }
 
-    /// Forwards messages until the child closes its output or nobody listens any more.
+    /// Forwards messages until the child closes its output or the receiver is dropped.
     async fn forward(&self, mut stdout: Lines) -> io::Result<()> {
         while let Some(line) = stdout.next().await? {
             let Some(frame) = self.message(line).await else {
@@ -288,5 +288,5 @@ pub(crate) fn not_granted(path: &Path) -> String {
     format!("`{path}` exists but was not granted; to allow it, add it to `grants` in config.toml")
 }
 
-/// How many paths are named of those that a confined program asked for in vain.
+/// How many of the paths that a confined program was denied are named.
 const DENIED_PATHS: usize = 16;

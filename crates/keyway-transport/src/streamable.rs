@@ -195,7 +195,7 @@ impl Shared {
     }
 
     async fn close(&self) {
-        // The reader may be the one who closes, so nothing here waits for it.
+        // The reader may be the task that closes, so nothing here waits for it.
         for id in self.stop() {
             let error = TransportError::Closed;
             drop(self.events.try_send(Event::Failed { id, error }));
@@ -207,7 +207,7 @@ impl Shared {
     /// Tells the server that the session is over; the next request begins another.
     async fn end_session(&self) {
         let session = self.sessions.current().filter(|session| session.end());
-        // It would come back, and ask for a sign-in that nobody wants. After the session has ended,
+        // The stream would reconnect, and ask for a sign-in that the person does not want. After the session has ended,
         // so that `listen` does not begin again in between.
         self.stop_listening();
         let Some(session) = session else {

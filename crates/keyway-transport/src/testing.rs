@@ -85,7 +85,7 @@ enum Step {
     Wait(Duration),
     /// Write this over and over until the server has enough.
     Flood(Vec<u8>),
-    /// Go on when all have come who are meant to.
+    /// Continues when all expected connections have come.
     Meet(Arc<Barrier>),
     Close,
     Hang,
@@ -124,7 +124,7 @@ impl Reply {
         self.then(format!("{:x}\r\n{text}\r\n", text.len()))
     }
 
-    /// Ends an event stream in good order.
+    /// Ends an event stream cleanly.
     pub(crate) fn end(self) -> Self {
         self.then("0\r\n\r\n")
     }

@@ -1,7 +1,7 @@
 //! Every time limit of this crate, in one place.
 //!
 //! A limit is a `…_TIMEOUT`, what is waited between two attempts a `…_DELAY`, and what repeats an
-//! `…_INTERVAL`. Who calls may set a shorter limit around any of them by dropping the future.
+//! `…_INTERVAL`. A caller may set a shorter limit around any of them by dropping the future.
 
 use std::time::Duration;
 

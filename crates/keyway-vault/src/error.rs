@@ -109,7 +109,7 @@ pub enum VaultError {
         /// The key file.
         path: PathBuf,
     },
-    /// Whoever supplies the key failed to.
+    /// The source of the key failed.
     #[error("the key was not supplied")]
     KeyNotSupplied {
         /// What went wrong.
@@ -346,7 +346,7 @@ impl VaultError {
     }
 }
 
-/// Says whether nothing can be made in a place, whoever else could.
+/// Says whether this user cannot create files in a place.
 fn is_unwritable(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

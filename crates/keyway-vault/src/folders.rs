@@ -1,6 +1,6 @@
-//! The three folders that hold what Keyway keeps, opened only if nobody else can reach into them.
+//! The three folders that hold what Keyway keeps, opened only if no other user can reach into them.
 //!
-//! Whoever calls decides where they are. Here they are created (0700), and everything in them is
+//! The caller decides where they are. Here they are created (0700), and everything in them is
 //! checked at each opening: owner, mode, links, kind of file system. Files are made complete under
 //! a random name and then renamed into place, so that a half-written one is never seen.
 
@@ -70,7 +70,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Exposed`] if it is a link, belongs to somebody else or is open to
+    /// Returns [`VaultError::Exposed`] if it is a link, belongs to another user or is open to
     /// others, and [`VaultError::NetworkFileSystem`] where locks cannot be relied upon.
     pub fn open(path: &Path) -> Result<Self, VaultError> {
         if !path.is_absolute() {
@@ -206,7 +206,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Exposed`] if it is a link, belongs to somebody else or is open to
+    /// Returns [`VaultError::Exposed`] if it is a link, belongs to another user or is open to
     /// others.
     pub fn read(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, VaultError> {
         let Some(fd) = self.open_file(name)? else {

@@ -1,10 +1,10 @@
 //! Where the vault's key comes from: chosen once, recorded, never silently exchanged.
 //!
 //! In order: a key that the caller supplies, the source that the person chose, the OS keyring, a
-//! generated file in the configuration folder. A passphrase is taken only where it was chosen:
-//! nobody is asked for one by surprise. The choice is written into the vault's header together
-//! with the key's public name, under a seal. If the recorded source cannot be asked later, that is
-//! an error and never a reason for a new key.
+//! generated file in the configuration folder. A passphrase is taken only where it was chosen: no
+//! person is asked for one by surprise. The choice is written into the vault's header together with
+//! the key's public name, under a seal. If the recorded source cannot be asked later, that is an
+//! error and never a reason for a new key.
 
 mod file;
 mod keyring;
@@ -38,7 +38,7 @@ pub struct KeySources {
     pub explicit: Option<ExplicitKey>,
     /// The OS keyring.
     pub keyring: Option<Arc<dyn Keyring>>,
-    /// Whoever can ask for a passphrase.
+    /// How to ask a person for the passphrase.
     pub passphrase: Option<Arc<dyn Passphrase>>,
     /// What a new vault takes its key from; counts for nothing once there is one.
     pub choice: Option<SourceKind>,

@@ -91,7 +91,7 @@ impl Owner {
         &self.id
     }
 
-    /// Tells whether the lock can still be found by others; somebody may have emptied its folder.
+    /// Tells whether other processes can still find the lock; its folder may have been emptied.
     pub(crate) fn is_visible(&self) -> bool {
         is_there(&self.folder, &self.file, &self.lock)
     }
@@ -141,7 +141,8 @@ impl OwnerFolders<'_> {
         let Some(file) = folder.open_file(&owner.file())? else {
             return Ok(Liveness::Dead);
         };
-        // Shared, so that two who look at the same moment do not take each other for the owner.
+        // Shared, so that two processes that look at the same moment do not take each other for the
+        // owner.
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(Liveness::Dead),
             Err(Errno::WOULDBLOCK) => Ok(Liveness::Alive),

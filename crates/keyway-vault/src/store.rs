@@ -52,7 +52,7 @@ pub struct Vault {
     /// Held for a whole transaction, which may wait for another process that writes; never across
     /// anything that calls back into the vault. Locked on threads that may wait.
     inner: Mutex<Inner>,
-    /// Made at the first claim; who only reads leaves no lock file.
+    /// Made at the first claim; a process that only reads leaves no lock file.
     /// Held while that file is made or looked for. Neither lock is taken under the other.
     owner: Mutex<Option<Owner>>,
     reads: AtomicU64,
@@ -172,7 +172,7 @@ impl Vault {
         transact(&mut self.lock(), folders, Access::Read, action, work)
     }
 
-    /// Runs `work` while nobody else writes; what it changed is on disk when this returns.
+    /// Runs `work` while no other process writes; what it changed is on disk when this returns.
     pub(crate) fn write_scope<T>(
         &self,
         action: &'static str,
@@ -183,7 +183,7 @@ impl Vault {
         transact(&mut self.lock(), folders, Access::Write, action, work)
     }
 
-    /// Lends this handle's lock, made anew if others can no longer find it.
+    /// Lends this handle's lock, made again if other processes can no longer find it.
     pub(crate) fn with_owner<T>(&self, use_it: impl FnOnce(&Owner) -> T) -> Result<T, VaultError> {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let current = match owner.take().filter(Owner::is_visible) {
@@ -277,7 +277,7 @@ impl Inner {
         let Some(why) = self.obstacle else {
             return Ok(());
         };
-        // The disk may have room again by now, and others may have written.
+        // The disk may have space again by now, and other processes may have written.
         if let Ok(connection) = connection::open_for_writing(data) {
             self.connection = connection;
             self.obstacle = None;

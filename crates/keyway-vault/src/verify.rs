@@ -34,7 +34,7 @@ impl Vault {
             let mut entries = 0;
             let mut names: BTreeSet<String> = scope.namespaces()?.into_iter().collect();
             names.extend(column(scope, "SELECT DISTINCT namespace FROM records")?);
-            // The grants stand under a name that is none of a namespace.
+            // The grants are stored under a name that is not a namespace.
             for namespace in names.iter().filter_map(|name| Namespace::new(name).ok()) {
                 let examined = Sealed::new(self, namespace).examine(scope)?;
                 entries += examined.rows;

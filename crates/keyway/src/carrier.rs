@@ -120,7 +120,7 @@ impl CarriedExchange for CarrierProcess {
             match exchanged.await {
                 Ok(FromCarrier::Answer(answer)) => answer.into_response(&host),
                 Ok(FromCarrier::Failure(failure)) => Err(failure.into()),
-                // It was killed, and nobody knows what it had sent.
+                // It was killed, and what it had sent is unknown.
                 Ok(FromCarrier::Ready) | Err(_) => Err(HttpFailure::Unreachable {
                     host,
                     why: "the process that waited for the answer ended".to_owned(),

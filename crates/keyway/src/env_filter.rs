@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_speaks_of_comes_first_and_what_is_no_credential_stays_away() {
+    fn mentioned_variables_come_first_and_others_only_if_they_are_credentials() {
         let shell = [
             "EDITOR",
             "GITHUB_TOKEN",

@@ -31,7 +31,7 @@ pub enum LoadError {
         /// What the system says.
         source: io::Error,
     },
-    /// It is there, but is no text of a reasonable size.
+    /// It exists, but is not text of a reasonable size.
     #[error("`{path}` is not UTF-8, or too large")]
     NotText {
         /// As the person wrote it.
@@ -82,7 +82,7 @@ impl LoadError {
         }
     }
 
-    /// Says whether the same call may succeed later without anybody's doing.
+    /// Says whether the same call may succeed later without any change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -96,7 +96,7 @@ impl LoadError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Somebody else changed it after it was read.
+    /// Another program changed it after it was read.
     #[error("`{path}` was changed by another program in the meantime")]
     Changed {
         /// The file.
@@ -125,7 +125,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Says whether the same call may succeed later without anybody's doing.
+    /// Says whether the same call may succeed later without any change.
     ///
     /// A file that changed must be read again first, which the call itself does not do.
     #[must_use]
@@ -172,7 +172,7 @@ pub enum MigrateFault {
 }
 
 impl MigrateError {
-    /// Says whether the same call may succeed later without anybody's doing.
+    /// Says whether the same call may succeed later without any change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match &self.source {

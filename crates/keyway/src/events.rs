@@ -105,7 +105,7 @@ impl Events {
         }
     }
 
-    /// Returns the same with one listener more; events are counted anew.
+    /// Returns the same with one more listener; the count of events restarts.
     #[must_use]
     pub fn with(&self, listener: Arc<dyn Listener>) -> Self {
         let before = self.hub.iter().flat_map(|hub| &hub.listeners);

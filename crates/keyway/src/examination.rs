@@ -1,7 +1,7 @@
 //! Finds out how servers are: from files and the vault alone, or by connecting to them.
 //!
-//! Either way the result is a [`Diagnosis`](crate::diagnosis::Diagnosis). Nobody is asked; what is
-//! not approved is not run and not sent.
+//! Either way the result is a [`Diagnosis`](crate::diagnosis::Diagnosis). No person is asked; what
+//! is not approved is not run and not sent.
 
 mod listing;
 mod offline;

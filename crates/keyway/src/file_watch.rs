@@ -19,7 +19,7 @@ struct Stamp {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
-    /// The time of a change of its state, which cannot be set back by who wrote it.
+    /// The time of the last status change, which the writer of a file cannot set back.
     changed: Option<(i64, i64)>,
 }
 

@@ -121,7 +121,7 @@ impl Probe {
             Ok(response) => response,
             Err(failure) => return Ok(Checked::of(Health::Unreachable { failure })),
         };
-        // A helper is run again after a refusal; a sign-in is none of the probe's business.
+        // A helper is run again after a refusal; the probe does not sign in.
         if !matches!(first.status, 401 | 403) || remote.helper.is_none() {
             return Ok(Checked::answered(&first));
         }

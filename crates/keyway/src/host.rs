@@ -153,7 +153,7 @@ pub(crate) struct VariableSources {
     pub(crate) project: PathBuf,
     /// For helpers that begin with `~/`, and for approvals of what lies below it.
     pub(crate) home: Option<PathBuf>,
-    /// Keyway's own folders, which are no part of a plugin even if they lie in it.
+    /// Keyway's own folders, which are not part of a plugin even if they lie in it.
     pub(crate) own_folders: Arc<[PathBuf]>,
 }
 

@@ -26,7 +26,7 @@ use crate::write;
 ///
 /// # Errors
 ///
-/// Returns a [`LoadError`] if one of them is there, but is no text of a reasonable size.
+/// Returns a [`LoadError`] if one of them exists, but is not text of a reasonable size.
 pub fn surroundings(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
     let root = &loaded.plugin.root;
     let repository = Repository::find(root);

@@ -20,7 +20,8 @@ pub(crate) struct ObservedAuthorizer {
     observer: ServerObserver,
     /// The last run of the helper that was reported; absent where there is no helper.
     ///
-    /// `Relaxed`: the number guards no other data, and `fetch_max` alone decides who reports a run.
+    /// `Relaxed`: the number guards no other data, and `fetch_max` alone decides which call reports
+    /// a run.
     told: Option<AtomicU64>,
 }
 

@@ -1,4 +1,4 @@
-//! Reading files that somebody else put there: regular ones only, and never more than a bound.
+//! Reading files from untrusted sources: regular ones only, and never more than a bound.
 
 use std::io::{self, Read as _};
 use std::path::Path;

@@ -71,7 +71,7 @@ impl RedactionValues {
     }
 
     /// Notes the headers that an authorizer gives out from now on; those that stand in the file in
-    /// the open, and are not named like credentials, are no secret.
+    /// the open, and are not named like credentials, are not secret.
     pub(crate) fn recording(
         &self,
         inner: Arc<dyn Authorizer>,

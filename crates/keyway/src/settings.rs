@@ -1,8 +1,8 @@
 //! `config.toml`: what only the person may decide, never a plugin (contract §9).
 //!
 //! [`Settings::parse`] turns text into settings and diagnostics; it reads no file and no variable.
-//! [`load`] reads the file of a folder, if nobody else can write to it. Which keys there are stands
-//! in one table, [`SECTIONS`], which the parser and the reference in `docs/` are made from.
+//! [`load`] reads the file of a folder, if no other user can write to it. Which keys there are
+//! stands in one table, [`SECTIONS`], which the parser and the reference in `docs/` are made from.
 
 #[cfg(feature = "settings-file")]
 mod build;
@@ -194,7 +194,7 @@ pub struct ServerOAuth {
     pub grant: Option<Grant>,
     /// The authorization server, where the server names several or none.
     pub issuer: Option<String>,
-    /// The client for this server, whoever its authorization server is.
+    /// The client for this server, whatever its authorization server is.
     pub client: Client,
     /// What is asked for.
     pub scopes: Option<Vec<String>>,

@@ -55,7 +55,7 @@ pub struct Accounts {
     pub(crate) vault: Option<Arc<KeptVault>>,
     /// What the process must not end in the middle of.
     pub(crate) in_flight: InFlight,
-    /// The person; absent where nobody may be asked.
+    /// The person; absent where no person may be asked.
     pub(crate) interaction: Option<Arc<dyn Interaction>>,
     /// Whether a request may wait for a person.
     pub(crate) asking: PromptPolicy,
@@ -121,7 +121,7 @@ impl Accounts {
     ///
     /// Another address, tenant header or account is another sign-in. What they are is hashed: it
     /// may come from a variable, and names are stored in the open. Issuer and client stand inside
-    /// the sealed row, since they are not known before somebody signed in.
+    /// the sealed row, since they are not known before the sign-in.
     #[must_use]
     pub fn key(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> GrantKey {
         GrantKey::new(&self.profile)

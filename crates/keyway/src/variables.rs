@@ -171,8 +171,8 @@ impl<'a> KeptVariables<'a> {
     }
 }
 
-/// The variables of a vault that is opened only for a name that nobody else knows, and only if any
-/// are kept.
+/// The variables of a vault that is opened only for a name that no other source has, and only if it
+/// has any.
 pub struct LazyVariables {
     vault: Arc<KeptVault>,
     read: OnceLock<Variables>,

@@ -52,7 +52,7 @@ impl fmt::Debug for KeyCommand {
     }
 }
 
-/// A password manager may have to ask somebody first.
+/// A password manager may have to ask a person first.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn replace(path: &Path, read: &[u8], content: &[u8]) -> Result<(), WriteErro
     replace_with(path, read, content, PERMISSION_BITS)
 }
 
-/// Does the same, and takes the file away from everybody but its owner.
+/// Does the same, and removes the permissions of everyone but the owner.
 ///
 /// # Errors
 ///

@@ -82,7 +82,7 @@ async fn people_are_shown_the_name_of_the_host_and_not_ours() {
     assert!(registered.last().unwrap().request.body.contains("Keyway"));
 }
 
-/// The program of the review, which ran a plugin's command with a secret and asked nobody, does not
+/// The program of the review, which ran a plugin's command with a secret and asked no one, does not
 /// compile any more; its nearest relative gets this error.
 #[tokio::test]
 async fn nothing_runs_and_nothing_is_sent_before_a_person_agreed() {
@@ -165,7 +165,7 @@ async fn a_clock_of_one_s_own_sees_a_renewal_without_waiting() {
     assert_eq!(
         refreshes(),
         1,
-        "the token was renewed, and nobody waited for an hour"
+        "the token was renewed, and no call waited for an hour"
     );
     session.close().await;
 }

@@ -1,4 +1,4 @@
-//! Who is measured: how each is installed, called, and how its findings are read.
+//! The tools that are measured: how each is installed and called, and how its findings are read.
 
 use std::fs::{self, File};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench memory`: what `keyway run` takes while nobody asks it anything, as released.
+//! `cargo xtask bench memory`: what an idle release build of `keyway run` takes.
 //!
 //! The same test runs unoptimised in CI, with limits of its own.
 

@@ -1,4 +1,4 @@
-//! Who finds what: findings compared with the labels that a person gave, line by line.
+//! Which tool finds what: findings compared with the labels that a person gave, line by line.
 
 use std::collections::BTreeSet;
 use std::fs;

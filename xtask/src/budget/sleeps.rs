@@ -128,7 +128,7 @@ fn sleep(time: Duration) {}
     }
 
     #[test]
-    fn code_that_is_no_test_may_sleep() {
+    fn code_outside_of_tests_may_sleep() {
         assert_eq!(Part::of("xtask/src/main.rs"), None);
         assert_eq!(Part::of("crates/a/src/tests/b.rs"), Some(Part::Whole));
         assert_eq!(Part::of("crates/a/tests/b.rs"), Some(Part::Whole));

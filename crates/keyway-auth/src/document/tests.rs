@@ -71,7 +71,7 @@ fn a10_size_and_depth_have_a_limit() {
             "{unit}"
         );
     }
-    // Brackets in strings are no depth.
+    // Brackets in strings do not count as depth.
     let text = format!("{{\"a\": \"\\\"{}\"}}", "[{".repeat(1000));
     assert!(document(&text).text("a").unwrap().is_some());
 }

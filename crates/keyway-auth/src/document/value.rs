@@ -1,4 +1,4 @@
-//! The kinds of members that a document may have, decoded no further than someone asks.
+//! The kinds of members that a document may have, decoded only as far as the caller asks.
 
 use std::fmt;
 

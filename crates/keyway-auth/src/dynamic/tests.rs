@@ -1,4 +1,4 @@
-//! Headers from a helper: when it runs, and for whom.
+//! Headers from a helper: when it runs, and for which requests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

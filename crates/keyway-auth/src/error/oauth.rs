@@ -1,4 +1,4 @@
-//! Which rule was broken on the way to a token, and by whom.
+//! Which rule was broken on the way to a token, and by which side.
 //!
 //! Texts that a peer sent appear only after control characters were taken out of them and they were
 //! cut; tokens, codes and whole answers never do.
@@ -100,15 +100,15 @@ pub enum OAuthError {
     /// The metadata of an authorization server is that of another one (RFC 8414 section 3.3).
     #[error("the metadata of `{expected}` names another issuer, `{found}`")]
     IssuerMismatch {
-        /// Whom we asked.
+        /// The issuer that we asked.
         expected: String,
-        /// Who answered.
+        /// The issuer that answered.
         found: String,
     },
     /// The answer came from another issuer than the one that was asked (RFC 9207 section 2.4).
     #[error("the answer does not come from `{expected}`, which was asked")]
     MixUp {
-        /// Whom we asked.
+        /// The issuer that we asked.
         expected: String,
     },
     /// The page is another host's, and the person did not say that they want to go there.
@@ -196,7 +196,7 @@ pub enum OAuthError {
         /// What it probably comes from.
         cause: RejectionCause,
     },
-    /// Somebody signed in with another account than the conversation began with.
+    /// The person signed in with another account than the session began with.
     #[error("the sign-in is of another account than this session began with")]
     OtherAccount,
     /// A token that was just issued is refused.
@@ -224,7 +224,7 @@ pub enum OAuthError {
         /// Whether it takes longer than any renewal should.
         is_overdue: bool,
     },
-    /// The renewal goes on, and takes longer than callers wait.
+    /// The renewal continues, and takes longer than callers wait.
     #[error("the token endpoint: `{host}` has not answered for {seconds} seconds")]
     RenewalSlow {
         /// The host of the token endpoint.

@@ -33,7 +33,7 @@ impl Algorithm {
         }
     }
 
-    /// Reads a name, which has to be exact; `none` is no algorithm.
+    /// Reads a name, which has to be exact; `none` is not an algorithm.
     pub(crate) fn from_name(name: &str) -> Result<Self, JoseError> {
         let all = [
             Self::Es256,

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_says_who_it_is_the_issuer_decides() {
+    fn without_an_account_name_the_issuer_decides() {
         let account_pin = AccountPin::default();
         assert!(account_pin.admits(&details("a", None, 1)));
         assert!(account_pin.admits(&details("a", None, 5)));

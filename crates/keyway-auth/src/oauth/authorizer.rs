@@ -100,7 +100,7 @@ impl OAuth {
         let signed_in = self.0.owned(|inner| async move {
             inner.lock().forgive();
             let trigger = inner.trigger().await.asking_for(scopes);
-            // Whoever asks for it wants it by what holds now.
+            // An explicit sign-in uses fresh metadata.
             inner.enter(&trigger, CachePolicy::Bypass).await?;
             Ok(inner
                 .lock()
@@ -111,8 +111,8 @@ impl OAuth {
         signed_in.await.map_err(AuthError::from)
     }
 
-    /// Signs in because a client needs it: as [`Self::sign_in`], except that whoever comes second
-    /// waits for the window of the first, and takes over the answer.
+    /// Signs in because a client needs it: as [`Self::sign_in`], except that a second caller waits
+    /// for the window of the first and takes over its result.
     ///
     /// # Errors
     ///
@@ -138,9 +138,9 @@ impl OAuth {
         entered.await.map_err(AuthError::from)
     }
 
-    /// Goes as far towards a sign-in as nobody has to be asked for: challenge, discovery, and
-    /// whether there is a client or one could be registered; says what would be asked for, with
-    /// `scopes` in place of those that the server names. Registers and keeps nothing.
+    /// Does the part of a sign-in that needs no person: challenge, discovery, and whether there is
+    /// a client or one could be registered. Returns what would be asked for, with `scopes` in place
+    /// of those that the server names. Registers and keeps nothing.
     ///
     /// # Errors
     ///
@@ -341,7 +341,7 @@ impl OAuth {
 
     /// Shows to others that this process uses the sign-in, from the next time that it is read.
     ///
-    /// Whoever does so looks at [`is_stop_requested`](Self::is_stop_requested) a few times a second.
+    /// The caller then checks [`is_stop_requested`](Self::is_stop_requested) a few times a second.
     pub fn attend(&self) {
         self.0.engine.grant.mark_in_use();
     }
@@ -443,7 +443,7 @@ impl Inner {
         cell.wait().await.clone()
     }
 
-    /// Stops waiting for a renewal that takes too long; the renewal itself goes on.
+    /// Stops waiting for a renewal that takes too long; the renewal itself continues.
     async fn unless_renewal_is_slow<T>(
         &self,
         waiting: impl Future<Output = Result<T, OAuthError>>,

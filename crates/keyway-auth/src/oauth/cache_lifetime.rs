@@ -22,7 +22,7 @@ pub(super) fn lifetime(headers: &HeaderMap) -> Duration {
             let name = name.trim().to_ascii_lowercase();
             match name.as_str() {
                 "no-store" | "no-cache" => return Duration::ZERO,
-                // Section 4.2.1: of two the shorter, and what is no number is stale.
+                // Section 4.2.1: of two the shorter, and what is not a number is stale.
                 "max-age" => {
                     let seconds = value.trim().trim_matches('"').parse::<u64>().unwrap_or(0);
                     said = Some(said.unwrap_or(u64::MAX).min(seconds));
@@ -39,7 +39,7 @@ pub(super) fn lifetime(headers: &HeaderMap) -> Duration {
         Some(seconds) => {
             Duration::from_secs(seconds.saturating_sub(age)).min(METADATA_MAX_LIFETIME)
         }
-        // A date is not read; whoever gives one has something in mind.
+        // A date is not parsed; a server that sends one does not mean the default.
         None if headers.contains_key(EXPIRES) || headers.contains_key(PRAGMA) => Duration::ZERO,
         None => METADATA_DEFAULT_LIFETIME.saturating_sub(Duration::from_secs(age)),
     }

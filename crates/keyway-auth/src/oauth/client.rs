@@ -1,4 +1,4 @@
-//! As whom we ask for tokens, and how that is proved to the token endpoint.
+//! The client that asks for tokens, and how it authenticates at the token endpoint.
 
 use std::time::SystemTime;
 
@@ -67,7 +67,7 @@ impl Client {
         }
     }
 
-    /// Adds to a form who asks (RFC 6749 section 2.3, RFC 7523 section 2.2).
+    /// Adds the client authentication to a form (RFC 6749 section 2.3, RFC 7523 section 2.2).
     pub(super) async fn sign(
         &self,
         form: Form,

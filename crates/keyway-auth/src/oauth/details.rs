@@ -1,5 +1,5 @@
 //! What is kept with the tokens of a sign-in, sealed like them: enough to renew and to end it
-//! without asking anybody anything.
+//! without asking the person.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl std::fmt::Debug for Details {
     }
 }
 
-/// What goes into [`Details`] when somebody signed in.
+/// What goes into [`Details`] after a sign-in.
 #[derive(Debug)]
 pub(super) struct SignedIn<'a> {
     pub(super) issuer: &'a str,

@@ -59,7 +59,7 @@ pub struct Ports {
     pub http: Arc<dyn HttpClient>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Work beside whoever asked for it.
+    /// Runs background work.
     pub tasks: Arc<dyn Tasks>,
     /// The sign-ins.
     pub grants: Arc<dyn GrantStore>,
@@ -67,9 +67,9 @@ pub struct Ports {
     pub records: Arc<dyn RecordStore>,
     /// The discovery documents.
     pub documents: Arc<dyn DocumentCache>,
-    /// The person; absent where nobody may be asked.
+    /// The person; absent where no person may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
-    /// Who is told what happens.
+    /// Receives events and notes.
     pub observer: ServerObserver,
     /// The conversation that the tokens are for, if they are for one.
     pub account_pin: Option<AccountPin>,

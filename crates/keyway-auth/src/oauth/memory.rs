@@ -66,7 +66,7 @@ pub(super) struct HeldToken {
 pub(super) enum Source {
     /// It was in the store.
     Store,
-    /// Somebody signed in.
+    /// A person signed in.
     SignIn,
     /// It was renewed.
     Renewal,
@@ -189,8 +189,8 @@ impl Memory {
         self.prompts.clear();
     }
 
-    /// Counts one more time that a person was asked. Other scopes each time are no way around the
-    /// limit.
+    /// Counts one more time that a person was asked. Asking for other scopes each time does not
+    /// avoid the limit.
     pub(super) fn count_prompt(&mut self, now: Instant) {
         self.prompts.push(now);
     }

@@ -61,8 +61,8 @@ impl OAuthEngine {
             request.headers.insert(name, value.clone());
         }
         request.headers.insert(ACCEPT, EVENTS);
-        // An open stream answers with its head and goes on; one that stays silent refuses nothing. A
-        // client waits meanwhile, so this ends well before the client's own patience does.
+        // An open stream answers with its head and continues; one that stays silent refuses
+        // nothing. A client waits meanwhile, so this ends well before the client's own timeout.
         let answered = async { self.wire.raw(request).await.ok() };
         let late = async {
             self.tasks.sleep(STREAM_PROBE_TIMEOUT).await;

@@ -9,9 +9,9 @@
 //!            └─ Moved: adopt                           └─ issued ─ commit ─ adopt
 //! ```
 //!
-//! Callers wait for at most ten seconds ([`CALLER_TIMEOUT`]); the renewal itself goes on, because
+//! Callers wait for at most ten seconds ([`CALLER_TIMEOUT`]); the renewal itself continues, because
 //! its answer may be the only copy of a token that the server has issued. Where there is a carrier,
-//! it goes on even if this process ends ([`carrying`]).
+//! it continues even if this process ends ([`carrying`]).
 
 mod carrying;
 mod claiming;

@@ -126,7 +126,8 @@ pub(super) async fn register(
                 fields.insert(name.to_owned(), json!(address));
             }
         }
-        // Who says nothing of it gets `code`, which needs a redirect (RFC 7591 section 2).
+        // Without this field the server assumes `code`, which needs a redirect (RFC 7591 section
+        // 2).
         let types: &[&str] = if redirect_uri.is_some() {
             &["code"]
         } else {

@@ -1,4 +1,4 @@
-//! What a renewal is waiting for, so that a caller who gives up waiting can be told.
+//! What a renewal is waiting for, so that a caller that gives up waiting can be told.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ impl RenewalStatus {
         *self.lock() = None;
     }
 
-    /// Returns what to tell a caller who has waited long enough; `None` if nothing is under way.
+    /// Returns what to tell a caller that has waited long enough; `None` if nothing is under way.
     pub(super) fn slow(&self, seconds: u64) -> Option<OAuthError> {
         Some(match self.lock().clone()? {
             RenewalStage::Exchange { host } => OAuthError::RenewalSlow { host, seconds },

@@ -2,8 +2,8 @@
 
 /// At most 64 different scopes of at most 256 characters, in the order in which they were named.
 ///
-/// A peer's list is often careless: what is no scope, or one too many, is left out, so that it is
-/// neither asked for nor shown. Where a person wrote the list, [`is_scope`] tells.
+/// A peer's list is often careless: what is not a scope, or one too many, is left out, so that it
+/// is neither asked for nor shown. Where a person wrote the list, [`is_scope`] tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Scopes(Vec<String>);
 

@@ -17,7 +17,7 @@ pub struct Settings {
     /// How this client introduces itself where it registers.
     pub identity: ClientIdentity,
     /// A client that was registered beforehand; it belongs to the first issuer that it is used with,
-    /// until somebody signs out or [`Self::issuer`] names another.
+    /// until the person signs out or [`Self::issuer`] names another.
     pub client: Option<ClientSettings>,
     /// Clients that were registered beforehand, by issuer.
     pub issuers: Vec<(String, ClientSettings)>,
@@ -103,14 +103,14 @@ impl Default for ClientIdentity {
 pub struct ClientSettings {
     /// Its identifier.
     pub id: String,
-    /// How it proves who it is.
+    /// How it authenticates.
     pub proof: ClientProof,
     /// By which method, if not the one that fits what the server supports.
     pub method: Option<AuthMethod>,
 }
 
 impl ClientSettings {
-    /// Makes a client that proves who it is by the method that fits what the server supports.
+    /// Makes a client that authenticates by the method that fits what the server supports.
     #[must_use]
     pub const fn new(id: String, proof: ClientProof) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl ClientSettings {
     }
 }
 
-/// How a client proves who it is.
+/// How a client authenticates.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ClientProof {
@@ -209,7 +209,7 @@ pub enum ResourceRule {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PkceRule {
-    /// Nobody is sent to a server that does not.
+    /// Refuses to sign in at a server that does not.
     #[default]
     Advertised,
     /// It is known to, though it does not say so.
@@ -292,7 +292,7 @@ impl IdJag {
     }
 }
 
-/// Where an assertion comes from; asked anew each time, since it is short-lived.
+/// Where an assertion comes from; called each time, since an assertion is short-lived.
 #[derive(Clone)]
 pub struct Assertion(Arc<dyn Fn() -> AssertionFuture + Send + Sync>);
 

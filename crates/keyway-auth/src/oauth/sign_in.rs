@@ -75,7 +75,7 @@ impl SignInTrigger {
     }
 }
 
-/// Everything that is settled before anybody is asked.
+/// Everything that is settled before a person is asked.
 #[derive(Debug)]
 struct Prepared {
     found: Discovered,
@@ -101,7 +101,7 @@ impl Prepared {
     }
 }
 
-/// Tokens, and to whom they were given.
+/// Tokens, and the client that they were issued to.
 #[derive(Debug)]
 struct Obtained {
     client: Client,
@@ -180,7 +180,7 @@ impl OAuthEngine {
     }
 
     /// Returns what is not to be lost by signing in again: what was granted before, by the same
-    /// issuer, unless somebody says exactly what they want.
+    /// issuer, unless the caller names the exact scopes.
     async fn granted_before(
         &self,
         trigger: &SignInTrigger,
@@ -371,8 +371,8 @@ fn is_client_refused(error: &OAuthError) -> bool {
 }
 
 /// Says whether an error is what documents lead to that are not true any more: an endpoint that is
-/// not there, one that knows nobody, or one that breaks a rule. A server in trouble is not, and
-/// neither is a person who said no.
+/// not there, one that rejects the client, or one that breaks a rule. A server in trouble is not,
+/// and neither is a person who said no.
 pub(super) fn is_outdated(error: &OAuthError) -> bool {
     match error {
         OAuthError::Status { status, .. } => matches!(status, 300..=407 | 409..=428),

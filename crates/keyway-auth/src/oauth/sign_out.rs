@@ -39,8 +39,8 @@ pub enum Revoked {
     NotOffered,
     /// The server could not be told; they count until they end.
     Failed,
-    /// The server was not told, because the client has nothing to show who it is; they count until
-    /// they end.
+    /// The server was not told, because the client could not authenticate; the tokens stay valid
+    /// until they expire.
     NoProof,
     /// There were none.
     Nothing,
@@ -95,7 +95,7 @@ impl OAuthEngine {
         // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
         self.replaced_tokens.clear().await;
         self.required_scopes.clear().await;
-        // Who came in between has read what is gone now.
+        // A process that started in between has read what is deleted now.
         let late = self.stop_users(Duration::ZERO).await;
         users.remaining += late.remaining;
         users.stopped += late.stopped;
@@ -108,7 +108,7 @@ impl OAuthEngine {
         })
     }
 
-    /// Asks everybody who uses the sign-in to stop. Who cannot be asked finds out later.
+    /// Asks all processes that use the sign-in to stop. One that cannot be asked finds out later.
     async fn stop_users(&self, timeout: Duration) -> StoppedUsers {
         let stopped = self
             .grant
@@ -116,8 +116,8 @@ impl OAuthEngine {
         stopped.await.unwrap_or_default()
     }
 
-    /// Claims what is about to end, so that nobody renews it; waits for whoever renews it already,
-    /// since what they are given would count on.
+    /// Claims what is about to end, so that no other process renews it. Waits for a renewal under
+    /// way, since its tokens would stay valid.
     async fn claim_for_sign_out(&self) -> Result<StoredGrant, OAuthError> {
         let started = self.clock.monotonic();
         loop {
@@ -240,7 +240,7 @@ struct ClaimedToken {
 #[derive(Debug, Clone)]
 enum SignOutStep {
     Over(StoredGrant),
-    /// Somebody renews it right now.
+    /// Another process renews it right now.
     Held(Arc<Grant>),
 }
 

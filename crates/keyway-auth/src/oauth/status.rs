@@ -13,7 +13,7 @@ use crate::timeouts::{CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT};
 pub struct SignIn {
     /// Who signed in, if the server says so.
     pub account: Option<String>,
-    /// At whom.
+    /// The issuer.
     pub issuer: String,
     /// What was granted.
     pub scopes: Vec<String>,

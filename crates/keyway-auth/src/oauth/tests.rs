@@ -68,7 +68,7 @@ fn is_a_chain(kit: &Kit) {
     let other = kit.other_shelf();
     let claim = other.claim(&kit.key, stored.generation, Duration::ZERO);
     let Claim::Claimed(claimed) = claim.unwrap() else {
-        panic!("nobody holds it");
+        panic!("no process holds it");
     };
     assert_eq!(*claimed.refresh.expose(), kit.honest.current());
 }

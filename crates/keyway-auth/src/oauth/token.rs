@@ -18,7 +18,7 @@ use crate::document::{Document, DocumentError};
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 use crate::ports::Hold;
 
-/// Where tokens are asked for, and as whom.
+/// A token endpoint, and the client that asks it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenEndpoint<'a> {
     pub(super) issuer: &'a str,

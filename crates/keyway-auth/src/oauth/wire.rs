@@ -97,9 +97,9 @@ impl Wire {
                 })),
                 Err(error) => Err(OAuthError::Document { what, error }),
             },
-            // Whoever is asked too often may well have one.
+            // A server that limits requests may still have the document.
             408 | 429 => Err(self.status_error(what, &response)),
-            // Whoever has no such document may say so in many ways, a login page included.
+            // Servers without such a document say so in many ways, a login page included.
             300..=499 => Ok(None),
             _ => Err(self.status_error(what, &response)),
         }
@@ -131,8 +131,8 @@ impl Wire {
             if is_trouble && refusal.code != "invalid_grant" {
                 return Err(self.status_error(what, response));
             }
-            // Nor is a server that has nothing at this address; its words for that are no code of
-            // OAuth.
+            // Nor is a server that has nothing at this address; its text for that is not an OAuth
+            // error code.
             let is_absent =
                 matches!(response.status, 404 | 405 | 410) && !refusal.code.contains('_');
             if is_absent {
@@ -183,7 +183,7 @@ impl Wire {
         self.send(what, request).await
     }
 
-    /// Sends something that is no part of OAuth.
+    /// Sends a request that is not part of OAuth.
     pub(super) async fn raw(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
         let asked = self.asked("a request without a token", &request);
         let answer = self.client.send(request).await;
@@ -219,7 +219,7 @@ impl Wire {
         }
     }
 
-    /// Notes what is asked for, and when; nothing where nobody listens.
+    /// Notes what is asked for, and when; `None` without a listener.
     fn asked(&self, what: &str, request: &HttpRequest) -> Option<(String, Instant)> {
         if !self.observer.is_on() {
             return None;

@@ -42,13 +42,14 @@ pub trait Interaction: Send + Sync + Debug {
         Box::pin(std::future::ready(false))
     }
 
-    /// Says whether there is somebody to be asked right now.
+    /// Says whether a person can be asked right now.
     fn is_available(&self) -> bool {
         true
     }
 
-    /// Waits until nobody else asks the person for the same sign-in; what it returns is kept until
-    /// the answer is. Whoever had to wait finds the other's answer in the store, or in the turn.
+    /// Waits until no other process asks the person for the same sign-in; the caller keeps the
+    /// result until the answer is stored. A caller that had to wait finds the other's answer in the
+    /// store, or in the turn.
     ///
     /// Cancel safety: must be cancel safe; a turn that was obtained is given back.
     fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
@@ -58,10 +59,10 @@ pub trait Interaction: Send + Sync + Debug {
 
 /// The right to ask a person; given back when it is dropped.
 pub trait Turn: Send + Sync + Debug {
-    /// Returns how somebody else's question ended that was waited for, if without a sign-in.
+    /// Returns how the question ended that this process waited for, if without a sign-in.
     fn declined(&self) -> Option<Declined>;
 
-    /// Tells those who wait how the question ended, so that none of them asks it again.
+    /// Tells waiting processes how the question ended, so that none of them asks it again.
     fn decline(&self, how: Declined);
 }
 
@@ -127,7 +128,7 @@ pub struct ConsentQuestion {
     pub server: String,
     /// The host of the issuer, in ASCII.
     pub issuer: String,
-    /// As whom we ask: the identifier of the client.
+    /// The identifier of the client.
     pub client: String,
     /// What is asked for, all of it.
     pub scopes: Vec<String>,

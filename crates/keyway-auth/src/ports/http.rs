@@ -21,7 +21,7 @@ pub trait HttpClient: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// Returns why there is no answer. An answer of any status is no error.
+    /// Returns why there is no answer. An answer of any status is not an error.
     ///
     /// Cancel safety: the request may have been sent, and its answer is lost: see [`SentMark`].
     /// Nothing is sent afterwards.
@@ -42,7 +42,7 @@ pub struct HttpRequest {
     pub body: Option<Secret<Vec<u8>>>,
     /// Which redirects are followed.
     pub redirects: Redirects,
-    /// Who ends the wait for an answer.
+    /// Which side ends the wait for an answer.
     pub wait: Wait,
     /// Set by the client when the connection is there and the request leaves.
     pub sent: SentMark,
@@ -107,7 +107,7 @@ impl SentMark {
     }
 }
 
-/// Who ends the wait for an answer.
+/// Which side ends the wait for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {

@@ -77,7 +77,7 @@ pub(crate) enum SignInChannel {
 }
 
 impl SignInPolicy {
-    /// Nobody is asked, and nothing waits.
+    /// Asks no person, and does not wait.
     pub(crate) const NEVER: Self = Self {
         asking: PromptPolicy::Never,
         channel: SignInChannel::Browser,
@@ -134,7 +134,7 @@ impl ConnectArgs {
         Ok(named.or_else(|| kept.clone()))
     }
 
-    /// Says whether no flag makes this call differ from what a gateway does for everybody.
+    /// Says whether no flag makes this call differ from what a gateway does for all clients.
     pub(crate) const fn is_plain(&self) -> bool {
         !self.trust && self.profile.is_none() && self.account.is_none() && self.browser.is_none()
     }
@@ -147,7 +147,7 @@ impl ConnectArgs {
         }
     }
 
-    /// Returns where a person is asked to sign in; `None` where nobody would see it.
+    /// Returns where a person is asked to sign in; `None` where no person would see it.
     pub(crate) fn terminal(
         &self,
         context: &CommandContext,

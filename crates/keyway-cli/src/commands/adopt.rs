@@ -33,7 +33,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::Kind;
+use crate::report::diff::TextKind;
 use crate::vault::{existing_vault, open_vault};
 
 /// Take over the remote servers that MCP clients already have
@@ -362,7 +362,7 @@ impl<'a> Adoption<'a> {
             text.push_str(&format!("the value of `{name}` goes to the vault\n"));
         }
         let (path, before, after) = self.home.document();
-        text.push_str(&difference(&path, (before, after), Kind::Document, &[]));
+        text.push_str(&difference(&path, (before, after), TextKind::Document, &[]));
         for (file, receipts) in self.files.values() {
             let own: Vec<&OwnEntry> = receipts.iter().map(|receipt| &receipt.entry).collect();
             text.push_str(&diff(file, &own));

@@ -1,6 +1,6 @@
 //! `keyway __complete`, hidden: what may stand at the end of a command line, for completion scripts.
 //!
-//! It reads files of the plugin and of Keyway. It sends nothing, runs nothing, and asks nobody: the
+//! It reads files of the plugin and of Keyway. It sends nothing, runs nothing and asks nothing: the
 //! vault stays closed, and tools come from what an earlier command listed.
 
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::changes::{Changes, Format};
-use crate::report::diff::{Diff, Kind};
+use crate::report::diff::{Diff, TextKind};
 use crate::report::{Verbosity, counted};
 
 /// Copy the servers of another host's file into a plugin's `.mcp.json`
@@ -280,7 +280,7 @@ fn shown(change: &TextChange) -> String {
     let before = Source::new(&change.file, before.as_bytes());
     let after = Source::new(&change.file, change.after.as_bytes());
     let (before, after) = (&before, &after);
-    let kind = Kind::Document;
+    let kind = TextKind::Document;
     Diff {
         before,
         after,

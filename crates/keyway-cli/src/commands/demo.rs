@@ -16,7 +16,7 @@ use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
 use keyway_code::Exit;
 use keyway_demo::{DemoClock, Event, Open, Row, Settings, UserAgent};
-use keyway_mcp::states::{Reason, Standing, State};
+use keyway_mcp::states::{Reason, ServerState, State};
 use keyway_secret::{Clock as _, SystemClock};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -269,7 +269,7 @@ impl Visits {
             let found = rows.iter().find(|row| row.server == *name).cloned();
             found.or_else(|| {
                 let mut row = open.tour.unvisited(name)?;
-                row.standing = Standing::new(State::NeedsAuth, Reason::Authorizing);
+                row.standing = ServerState::new(State::NeedsAuth, Reason::Authorizing);
                 Some(row)
             })
         });
@@ -277,7 +277,7 @@ impl Visits {
     }
 }
 
-/// Waits until somebody wants this to end.
+/// Waits for a signal that ends the demo.
 async fn interrupted() {
     tokio::select! {
         () = signals::interrupted() => {}

@@ -1,6 +1,6 @@
 //! `keyway doctor`: every server through every stage, to its first fault, with what to do next.
 //!
-//! Nobody is asked and no window opens; what is not approved is not run and not sent.
+//! It asks no questions and opens no window; what is not approved is not run and not sent.
 
 mod bundle;
 mod layout;

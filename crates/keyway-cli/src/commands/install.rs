@@ -30,7 +30,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::{Diff, Kind};
+use crate::report::diff::{Diff, TextKind};
 
 /// Add servers to an MCP client, which then starts `keyway run`
 #[derive(Debug, Args)]
@@ -302,11 +302,11 @@ pub(super) fn read_line() -> String {
 /// Shows what would change in a client's file.
 pub(super) fn diff(file: &ClientFile, own: &[&OwnEntry]) -> String {
     let kind = match file.client().syntax {
-        Syntax::Json(_) => Kind::Document,
-        _ => Kind::Prose,
+        Syntax::Json(_) => TextKind::Document,
+        _ => TextKind::Prose,
     };
     let (before, after) = file.texts();
-    // Masked, nobody could see what would be started.
+    // If it were masked, the person could not see what would be started.
     let ours = own.iter().flat_map(|own| match own {
         OwnEntry::Run(command) => {
             let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
@@ -322,7 +322,7 @@ pub(super) fn diff(file: &ClientFile, own: &[&OwnEntry]) -> String {
 pub(super) fn difference(
     path: &Path,
     (before, after): (Option<&str>, &str),
-    kind: Kind,
+    kind: TextKind,
     ours: &[String],
 ) -> String {
     let shown = path.to_string_lossy();

@@ -187,7 +187,7 @@ impl Login {
         Ok(exit)
     }
 
-    /// Says what a sign-in would ask for, and whom.
+    /// Says what a sign-in would ask for, and which issuer.
     async fn preview(
         &self,
         approved: &Approved<Plan>,
@@ -338,5 +338,5 @@ async fn is_open(server: &Approved<Plan>) -> bool {
     server.offers_oauth().await.is_err() && list_anything(server).await.is_ok()
 }
 
-/// What is said of a server that takes everybody, after its name.
+/// Printed after the name of a server that takes requests without a credential.
 const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";

@@ -43,7 +43,7 @@ struct Outcome {
     /// What became of the tokens, in words.
     summary: String,
     done: SignedOut,
-    /// The variables without which the client could not show who it is.
+    /// The variables without which the client could not authenticate.
     missing: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use crate::arguments::selection::One;
 use crate::arguments::server::ServerArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::diff::{Diff, Kind};
+use crate::report::diff::{Diff, TextKind};
 
 /// Move credentials out of configuration files
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ fn require_server(scope: &Selection<'_>) -> Result<(), CliError> {
 }
 
 /// Shows one file.
-fn diff(change: &TextChange, kind: Kind) -> String {
+fn diff(change: &TextChange, kind: TextKind) -> String {
     let before = change.before.as_deref().unwrap_or_default();
     let before = Source::new(&change.file, before.as_bytes());
     let after = Source::new(&change.file, change.after.as_bytes());

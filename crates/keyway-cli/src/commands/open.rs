@@ -65,7 +65,7 @@ pub(super) fn link(socket: &Path) -> Result<Secret<String>, CliError> {
 }
 
 fn ask(socket: &Path) -> io::Result<Option<Secret<String>>> {
-    // A socket of somebody else's could lead anywhere.
+    // A socket of another user could lead anywhere.
     let owner = std::fs::symlink_metadata(socket)?.uid();
     if owner != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));

@@ -1,4 +1,4 @@
-//! `keyway rotate`: a new credential in the place of the old, which stays until the new one works.
+//! `keyway rotate`: replaces a credential; the old one stays until the new one works.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ async fn value(
     (plugin, server): (&Plugin, &Approved<Plan>),
 ) -> Result<Exit, CliError> {
     let name = arguments.variable(server)?;
-    let place = Place::of(&name, arguments, plugin)?;
+    let place = ValueSource::of(&name, arguments, plugin)?;
     let new = env::read_value(&name)?;
     let new = new.filter(|value| !value.expose().is_empty());
     let new = new.ok_or(Error::Cancelled)?;
@@ -134,13 +134,13 @@ impl Rotate {
 }
 
 /// Where the value of a variable comes from.
-enum Place {
+enum ValueSource {
     Shell,
     File(PathBuf),
     Vault,
 }
 
-impl Place {
+impl ValueSource {
     /// Finds it in the order in which values count.
     fn of(name: &str, arguments: &Rotate, plugin: &Plugin) -> Result<Self, CliError> {
         let (given, loaded) = (arguments.reach.env_file(), plugin.loaded());

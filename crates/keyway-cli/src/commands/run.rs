@@ -176,7 +176,7 @@ pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), 
     let failed = |source| CliError::Client { source };
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-    // What is made ready for one of them is made so for everybody who shares it, so both or none.
+    // Non-blocking mode applies to every process that shares a pipe, so set it on both or none.
     if !is_pipe(&input) || !is_pipe(&output) {
         return Ok((None, None));
     }
@@ -186,7 +186,7 @@ pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), 
     ))
 }
 
-/// Whoever talks to one server cannot connect to it again by itself.
+/// The client of a single server cannot reconnect by itself.
 fn lasting(connection: Connection) -> Connection {
     connection.link.reopen_lost_streams();
     connection

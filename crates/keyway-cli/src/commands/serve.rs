@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
                 () = ended_by_signal() => {}
                 () = sleep(SHUTDOWN_TIMEOUT) => {}
             }
-            // Whoever waits is told that nothing comes.
+            // Waiting clients get an error instead of an answer.
             drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
             sleep(LAST_ANSWERS_TIMEOUT).await;
         };
@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
-        // Children get to end in good order, but nobody waits for them forever.
+        // Children may end in good order, but only within the time limit.
         drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
         if let Some(export) = export {
             export.end().await;
@@ -339,7 +339,7 @@ async fn ended_by_signal() {
     let _kind = signals::ended().await;
 }
 
-/// Waits until whoever started us is gone.
+/// Waits until the process that started us is gone.
 async fn end_of_input() {
     let mut piece = [0; 64];
     let mut input = tokio::io::stdin();

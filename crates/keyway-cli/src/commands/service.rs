@@ -15,7 +15,7 @@ use keyway_secret::printable;
 use serde::Serialize;
 
 use self::files::Files;
-use self::manager::{Manager, Standing};
+use self::manager::{Manager, ServiceState};
 use super::install::{Consent, absolute, lines};
 use super::vault::Format;
 use crate::context::CommandContext;
@@ -100,7 +100,7 @@ impl Install {
         } else if !self.consent.agreed(context, &shown)? {
             return Ok(self.consent.refused());
         }
-        // The socket's folder has to be ours alone before anybody else makes it.
+        // Makes the socket's folder, for this user alone, before another process does.
         drop(open_vault()?);
         let written = files.write()?;
         context.print(&lines("wrote", &written), Exit::Done)?;
@@ -112,10 +112,10 @@ impl Install {
             context.print_aside(&variables(&plugins));
             context.print_aside(manager.without_login());
         }
-        let standing = manager.standing();
-        context.print_aside(&format!("{}\n", standing.sentence()));
-        Ok(match standing {
-            Standing::Answers => Exit::Done,
+        let state = manager.state();
+        context.print_aside(&format!("{}\n", state.sentence()));
+        Ok(match state {
+            ServiceState::Answers => Exit::Done,
             _ => Exit::Failed,
         })
     }
@@ -250,17 +250,17 @@ struct Report<'a> {
 fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let manager = Manager::here();
     let found = files::installed(manager)?;
-    let standing = if found.is_empty() {
-        Standing::Absent
+    let state = if found.is_empty() {
+        ServiceState::Absent
     } else {
-        manager.standing()
+        manager.state()
     };
     let paths: Vec<String> = found
         .iter()
         .map(|path| printable(&path.to_string_lossy()))
         .collect();
-    let exit = match standing {
-        Standing::Answers | Standing::Absent => Exit::Done,
+    let exit = match state {
+        ServiceState::Answers | ServiceState::Absent => Exit::Done,
         _ => Exit::Failed,
     };
     let text = match format {
@@ -268,16 +268,16 @@ fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
             let report = Report {
                 schema_version: 1,
                 diagnostics: [],
-                service: standing.word(),
+                service: state.word(),
                 files: paths,
-                reason: standing.sentence(),
+                reason: state.sentence(),
             };
             let json = serde_json::to_string(&report);
             format!("{}\n", json.unwrap_or_default())
         }
         Format::Human => {
             let mut table = Table::new(["SERVICE", "STATE"]);
-            table.push(["keyway".to_owned(), standing.word().to_owned()]);
+            table.push(["keyway".to_owned(), state.word().to_owned()]);
             for path in paths {
                 table.push([path, "installed".to_owned()]);
             }
@@ -286,7 +286,7 @@ fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     };
     context.print(&text, exit)?;
     if format == Format::Human {
-        context.print_aside(&format!("{}\n", standing.sentence()));
+        context.print_aside(&format!("{}\n", state.sentence()));
     }
     Ok(exit)
 }

@@ -8,7 +8,7 @@ mod protection;
 mod sign_in;
 mod vault;
 
-use self::vault::Kept;
+use self::vault::VaultReport;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -156,10 +156,10 @@ fn look_further(
     survey: &mut Survey<'_>,
     host: &Host,
     context: &CommandContext,
-) -> Result<Option<Kept>, CliError> {
+) -> Result<Option<VaultReport>, CliError> {
     let settings = Arc::new(context.settings()?.clone());
     protection::look_up(&mut survey.servers, &host.with_settings(&settings))?;
-    let mut kept = Kept::look()?;
+    let mut kept = VaultReport::look()?;
     if kept.is_none() {
         survey.add_questions(&host.with_settings(&settings));
     }

@@ -146,7 +146,7 @@ pub(super) fn print_once(
 ) -> Result<(), CliError> {
     refuse_null_device()?;
     let token = issue()?;
-    // A token that was never shown would be in force without anyone who has it.
+    // A token that was never shown would be valid and unusable.
     if let Err(unseen) = context.print(&format!("{}\n", token.expose()), Exit::Failed) {
         let outcome = match store.revoke(name) {
             Ok(_) => "so it was revoked".to_owned(),
@@ -241,7 +241,7 @@ fn of_path(path: &str) -> Option<String> {
 }
 
 /// Says that a server is not there now, as far as the plugin where the person stands tells. It may
-/// come later, so that this is no error.
+/// come later, so this is not an error.
 fn absence(name: &str, config: Option<&Path>) -> Option<String> {
     let (plugin, server) = name.split_once(':')?;
     let there = load(config).ok()?;

@@ -13,7 +13,7 @@ use keyway::vault::{
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use self::report::{Changed, Found, Looked, Standing};
+use self::report::{Changed, Found, Looked, VaultState};
 use self::transfer::{ImportArgs, MoveArgs};
 pub(super) use self::transfer::{confirm, parse_key, print_moved};
 use crate::context::CommandContext;
@@ -133,7 +133,7 @@ pub(super) enum Format {
 struct Target {
     /// Where to store the new key
     #[arg(long, value_enum, value_name = "WHERE")]
-    to: Option<Place>,
+    to: Option<KeyPlace>,
     /// Use the key in this private file, which you keep
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -144,7 +144,7 @@ struct Target {
 
 /// Where a key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
+enum KeyPlace {
     /// The desktop's keyring
     Keyring,
     /// A generated file, readable by every program that runs as you
@@ -192,15 +192,15 @@ fn look() -> Result<Looked, CliError> {
     };
     let must_ask = inspection.protection.source == SourceKind::Passphrase
         && ProcessEnvironment::passphrase_file().is_none();
-    let standing = if must_ask {
-        Standing::Unasked
+    let state = if must_ask {
+        VaultState::Unasked
     } else {
         match Store::open(&folders, sources()?) {
-            Ok(_) => Standing::Open,
-            Err(error) => Standing::Closed(error),
+            Ok(_) => VaultState::Open,
+            Err(error) => VaultState::Closed(error),
         }
     };
-    Ok(Looked::at(inspection, standing))
+    Ok(Looked::at(inspection, state))
 }
 
 fn verify(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
@@ -301,7 +301,7 @@ fn existing_file() -> Result<(), CliError> {
 }
 
 impl Target {
-    /// Decides where the new key comes from, and who can be asked for it.
+    /// Decides where the new key comes from, and which sources can be asked for it.
     fn choose(&self, current: SourceKind) -> Result<(SourceKind, KeySources), CliError> {
         let mut sources = sources()?;
         sources.explicit = None;
@@ -318,9 +318,9 @@ impl Target {
                 sources = sources.with_passphrase(Arc::new(PassphraseFile::new(path.clone())));
                 SourceKind::Passphrase
             }
-            (_, _, Some(Place::Keyring)) => SourceKind::Keyring,
-            (_, _, Some(Place::File)) => SourceKind::KeyFile,
-            (_, _, Some(Place::Passphrase)) => SourceKind::Passphrase,
+            (_, _, Some(KeyPlace::Keyring)) => SourceKind::Keyring,
+            (_, _, Some(KeyPlace::File)) => SourceKind::KeyFile,
+            (_, _, Some(KeyPlace::Passphrase)) => SourceKind::Passphrase,
             (None, None, None) if current == SourceKind::Explicit => {
                 return Err(CliError::Usage {
                     what: "you supply the key of this vault: give the new one with `--key-file`, or store it with `--to`",

@@ -12,7 +12,7 @@ use super::say;
 pub(super) struct Countdown(JoinHandle<()>);
 
 impl Countdown {
-    /// Starts to draw, unless nobody would see it.
+    /// Starts to draw; `None` if standard error is not a terminal.
     pub(super) fn start(patience: Duration) -> Option<Self> {
         if !io::stderr().is_terminal() {
             return None;

@@ -63,7 +63,7 @@ impl Debug {
         let server = server.map(|name| format!(" {name}")).unwrap_or_default();
         let line = in_words(line);
         let text = format!("[{at:>6} ms] {}{server}: {line}\n", topic.as_str());
-        // Without a reader it is lost, which is no failure.
+        // Without a reader it is lost, which is not a failure.
         drop(match &self.file {
             Some(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Changes of a file as a unified diff for people; secrets are masked, so it is no patch.
+//! Changes of a file as a unified diff for people; secrets are masked, so it is not a patch.
 
 use keyway_config::json;
 use keyway_config::source::Source;
@@ -15,17 +15,17 @@ pub(crate) struct Diff<'a> {
     /// The file as it would be.
     pub(crate) after: &'a Source,
     /// What kind of text it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: TextKind,
     /// Texts of our own making, which are shown wherever they stand in the new file.
     pub(crate) ours: &'a [String],
 }
 
 /// What kind of text a file is, which decides what is shown of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     /// A configuration file: values are masked by where they stand.
     Document,
-    /// Anything else: what is not changed is not shown, since nobody knows what it holds.
+    /// Anything else: what is not changed is not shown, since it may hold anything.
     Prose,
 }
 
@@ -39,8 +39,8 @@ impl Diff<'_> {
         );
         let (before, after) = (lines(&before), lines(&after));
         let context = match self.kind {
-            Kind::Document => CONTEXT,
-            Kind::Prose => 0,
+            TextKind::Document => CONTEXT,
+            TextKind::Prose => 0,
         };
         let mut out = header(self.before.path(), !self.before.text().is_empty());
         for group in diff.grouped_ops(context) {
@@ -82,8 +82,8 @@ fn header(file: &str, exists: bool) -> String {
     format!("--- {before}\n+++ {name}\n")
 }
 
-fn masked(source: &Source, kind: Kind, ours: &[String]) -> String {
-    let tree = (kind == Kind::Document).then(|| json::read(source.text()));
+fn masked(source: &Source, kind: TextKind, ours: &[String]) -> String {
+    let tree = (kind == TextKind::Document).then(|| json::read(source.text()));
     let mask = Mask::new(source, tree.as_ref(), &[]);
     let text = source.text();
     let places = ours.iter().filter(|own| !own.is_empty());

@@ -241,7 +241,7 @@ impl Line {
     }
 }
 
-/// Wide enough for real files; nobody's terminal is asked.
+/// Wide enough for real files; the terminal's width is not read.
 const WIDTH: usize = 120;
 /// A longer line is data, not something to read.
 const LONGEST_LINE: usize = 4096;

@@ -54,7 +54,7 @@ pub(crate) struct Finding<'a> {
     code: Code,
     severity: &'a str,
     server: Option<String>,
-    source: Option<Place<'a>>,
+    source: Option<SourcePlace<'a>>,
     message: String,
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(crate) struct Finding<'a> {
 
 /// Where something stands.
 #[derive(Serialize)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SourcePlace<'a> {
     pub(crate) file: &'a str,
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -83,7 +83,7 @@ impl<'a> Finding<'a> {
             code: diagnostic.code,
             severity: diagnostic.severity.as_str(),
             server: diagnostic.server.as_deref().map(in_name),
-            source: location.map(|location| Place {
+            source: location.map(|location| SourcePlace {
                 file: &location.file,
                 line: location.start.line,
                 column: location.start.column,
@@ -106,7 +106,7 @@ impl<'a> Finding<'a> {
             code: Code::UnreadableFile,
             severity: "error",
             server: None,
-            source: failure.path().map(|file| Place {
+            source: failure.path().map(|file| SourcePlace {
                 file,
                 line: 1,
                 column: 1,

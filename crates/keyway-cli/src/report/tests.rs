@@ -66,7 +66,7 @@ fn two_places_on_one_line_share_it() {
 }
 
 #[test]
-fn line_that_nobody_reads_is_named_but_not_shown() {
+fn line_that_is_too_long_to_read_is_named_but_not_shown() {
     let text = format!("{{\"a\": \"{}\"}}", "x".repeat(10_000));
     insta::assert_snapshot!(rendered(&text, &[(6, 9)], Format::Human), @r"
     error[invalid-url]: 100% wrong, really: [0m

@@ -25,7 +25,7 @@ const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 /// How far apart clients send their signals.
 const APART: Duration = Duration::from_millis(100);
 
-/// Someone who has signed in, with a token that has to be renewed at the next request, by a token
+/// A desk with a sign-in, with a token that has to be renewed at the next request, by a token
 /// endpoint that takes `delay` to answer.
 fn desk(delay: Duration) -> Desk {
     let desk = Desk::new(KEYWAY, Settings::default());

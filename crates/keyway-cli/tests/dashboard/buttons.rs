@@ -59,7 +59,7 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
     assert!(!page.contains("the-new-key") && !page.contains("the-old-key"));
 }
 
-/// Sessions of clients go on, over a new connection.
+/// Sessions of clients continue, over a new connection.
 #[test]
 fn reconnect_opens_a_new_connection_for_the_person_and_for_every_client() {
     if modules().is_none() {
@@ -147,7 +147,7 @@ fn a_code_for_another_device_is_shown_typed_and_then_a_tool_is_called() {
     ]);
     let said = browse(&[steps], Complaints::None);
     crate::is_usable(&said);
-    // Clients have it as well, and nobody was asked in another way.
+    // Clients have it as well, and the person was not asked in another way.
     let answer = place.client().call("echo");
     assert!(answer.contains("Echo: hello"), "{answer}");
     assert!(place.desk.rig.seen("/authorize").is_empty());

@@ -3,7 +3,7 @@
 use keyway_testkit::Gateway;
 use serde_json::{Value, json};
 
-/// A client that was welcomed.
+/// A client with an initialized session.
 pub(crate) struct Client<'a> {
     gateway: &'a Gateway,
     path: &'a str,
@@ -12,7 +12,7 @@ pub(crate) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// Greets an address of the gateway with a capability, and lists the tools, as clients do.
+    /// Sends `initialize` to an address of the gateway with a gateway token, and lists the tools.
     pub(crate) fn greet(gateway: &'a Gateway, path: &'a str, token: &str) -> Self {
         let mut client = Self {
             gateway,

@@ -60,7 +60,7 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
             .replace("</code>", "")
             .replace("&amp;", "&");
         let is_told = what.contains(code) && why.trim().len() > 15 && helps.contains(fix);
-        // A page to read is no next step.
+        // A page to read is not a next step.
         if !is_told || helps.contains("keyway explain") {
             unexplained.push(format!("{name}: {fault}"));
         }
@@ -123,9 +123,9 @@ fn servers(upstream: &Upstream, misled: &str) -> Vec<Row> {
     let remote = |url: &str| format!(r#""type": "http", "url": "{url}", "oauth": false"#);
     let at = |path: &str| remote(&upstream.url(path));
     // An address of its own, so that no other test takes the port in the meantime.
-    let nobody = TcpListener::bind("127.0.0.78:0").unwrap();
-    let nobody = remote(&format!("http://{}/mcp", nobody.local_addr().unwrap()));
-    // Too long for the name service, so that nobody is asked.
+    let unused = TcpListener::bind("127.0.0.78:0").unwrap();
+    let unused = remote(&format!("http://{}/mcp", unused.local_addr().unwrap()));
+    // Too long for DNS, so that no name server is asked.
     let nowhere = remote(&format!("https://{}.example/mcp", "a".repeat(70)));
     let clear = remote(&upstream.url("/mcp").replace("http:", "https:"));
     let misled = format!(r#""type": "http", "url": "{misled}""#);
@@ -138,7 +138,7 @@ fn servers(upstream: &Upstream, misled: &str) -> Vec<Row> {
         Row("ill", at("/500"), "http-error", "try again in a minute"),
         Row("moved", at("/302"), "cross-origin-redirect", "url"),
         Row("babbling", at("/text"), "protocol-error", "keyway doctor"),
-        Row("nobody", nobody, "unreachable", "start the server"),
+        Row("nobody", unused, "unreachable", "start the server"),
         Row(
             "nowhere",
             nowhere,

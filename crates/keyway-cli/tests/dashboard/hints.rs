@@ -57,7 +57,7 @@ fn a_client_and_the_dashboard_are_told_commands_that_name_the_plugins_folder() {
         command.starts_with("keyway trust grant everything --config '"),
         "{command}"
     );
-    // Nobody is at a terminal, so that it is shown and not approved.
+    // There is no terminal, so that it is shown and not approved.
     let printed = typed(&command, &home);
     assert!(printed.contains("/bin/false"), "{printed}");
     assert!(!printed.contains("no MCP configuration"), "{printed}");
@@ -146,7 +146,7 @@ fn a_gateway_with_another_socket_says_which_command_opens_it_and_one_without_say
         let port = format!(":{}/dashboard/enter/", house.gateway.port());
         assert!(link.contains(&port), "{command}: {link}");
     }
-    // Whoever is turned away is told the same, but not where the socket is.
+    // The page for refused requests says the same, but not where the socket is.
     let page = other.gateway.request("GET", "/", "", "");
     assert!(page.contains("keyway open --socket PATH"), "{page}");
     assert!(!page.contains("my own.sock"), "{page}");

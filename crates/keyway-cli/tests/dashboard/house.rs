@@ -132,7 +132,7 @@ impl Drop for Demo {
     }
 }
 
-/// `keyway serve` over a server that refuses everybody and one that runs here, neither approved.
+/// `keyway serve` over a server that refuses every request and a local one, neither approved.
 pub(crate) struct House {
     pub(crate) gateway: Gateway,
     pub(crate) folder: Folder,
@@ -275,7 +275,7 @@ impl House {
     }
 
     /// The same as a user who is neither us nor the superuser; `None` where we cannot be that.
-    pub(crate) fn get_as_nobody(&self, path: &str, pass: &Pass) -> Option<String> {
+    pub(crate) fn get_as_other_user(&self, path: &str, pass: &Pass) -> Option<String> {
         if !rustix::process::geteuid().is_root() {
             return None;
         }

@@ -204,7 +204,7 @@ fn open_asks_the_gateway_of_the_same_user_and_its_link_works_once() {
     let again = house.follow(&link);
     assert!(again.starts_with("HTTP/1.1 403 "), "{again}");
     assert!(!again.contains("set-cookie"));
-    // A browser gets a private file that leads there: everybody can read its argument.
+    // A browser gets a private file that leads there: every user can read its argument.
     let opened = house.keyway(&["open", "--browser"]);
     assert_eq!(opened.code, 0, "{}", opened.everything());
     assert_eq!((opened.stdout.as_str(), opened.stderr.as_str()), ("", ""));
@@ -221,15 +221,15 @@ fn open_asks_the_gateway_of_the_same_user_and_its_link_works_once() {
     );
 }
 
-/// Whoever else on this machine got hold of a cookie and its path has no use for them.
+/// Another user of this machine who got hold of a cookie and its path has no use for them.
 #[test]
 fn c10_the_cookie_is_of_no_use_to_another_user() {
     let house = House::start("x");
     let cookie = house.enter(&house.open());
     assert!(house.get("/", &cookie).starts_with("HTTP/1.1 200 "));
-    match house.get_as_nobody("/", &cookie) {
+    match house.get_as_other_user("/", &cookie) {
         Some(answer) => assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}"),
-        None => println!("skipped: only the superuser can be somebody else"),
+        None => println!("skipped: only the superuser can become another user"),
     }
 }
 

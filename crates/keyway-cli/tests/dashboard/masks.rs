@@ -66,7 +66,7 @@ fn a_server_that_repeats_what_it_was_sent_is_shown_without_it() {
     let seen = upstream.seen();
     let got = |name: &str, value: &str| seen.iter().any(|it| it.header(name) == Some(value));
     assert!(got("x-api-key", beta.value()), "the server itself gets it");
-    // Whoever asks at the terminal gets what the server sent.
+    // A call at the terminal gets what the server sent.
     let words = ["call", "local", "repeat", "--trust", "--config", "p"];
     let printed = house.keyway_with(&words, &variables);
     assert!(
@@ -114,7 +114,7 @@ fn call(house: &House, pass: &Pass, path: &str, first: Option<&str>) -> String {
     house.get(path, pass)
 }
 
-/// Repeats the headers that are none of the protocol's.
+/// Repeats the headers that are not part of the protocol.
 fn repeating(request: &Request) -> Answer {
     let sent = ["x-api-key", "authorization", "x-signature"];
     let sent: Vec<&str> = sent

@@ -1,4 +1,4 @@
-//! The pictures of the documents, made anew by
+//! The pictures of the documents, made by
 //! `cargo test -p keyway-cli --test dashboard -- --ignored pictures`.
 
 use std::io::{Read as _, Write as _};

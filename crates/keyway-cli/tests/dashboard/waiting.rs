@@ -1,4 +1,4 @@
-//! A client's call waits for a sign-in: whoever looks at the dashboard sees it.
+//! A client's call waits for a sign-in: a person who looks at the dashboard sees it.
 
 use std::net::TcpStream;
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use keyway_testkit::{Desk, Gateway, visit};
 use crate::client::Client;
 use crate::house::{House, Pass, wait_for};
 
-/// A gateway over a server that nobody has signed in to, where no browser can be opened.
+/// A gateway over a server without a sign-in, where no browser can be opened.
 pub(crate) struct Waiting {
     pub(crate) house: House,
     pub(crate) desk: Desk,
@@ -102,7 +102,7 @@ fn a_sign_in_that_a_call_waits_for_is_on_the_dashboard_and_can_be_given_up_there
         let answer = call.join().unwrap();
         assert!(answer.contains("cancelled"), "{answer}");
     });
-    // The next one is asked anew, and the page of the dashboard leads to the end.
+    // The next call asks again, and the page of the dashboard leads to the end.
     std::thread::scope(|scope| {
         let call = scope.spawn(|| waiting.call("sign_in"));
         let page = waiting.asks(&pass);
@@ -138,7 +138,7 @@ fn several_calls_that_wait_for_one_sign_in_ask_once() {
 }
 
 #[test]
-fn where_nobody_looks_a_call_says_at_once_which_command_signs_in() {
+fn without_an_open_page_a_call_says_at_once_which_command_signs_in() {
     let waiting = Waiting::start();
     let answer = waiting.call("sign_in");
     assert!(answer.contains("keyway login"), "{answer}");

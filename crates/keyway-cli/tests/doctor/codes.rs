@@ -141,12 +141,12 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-cli/tests/doctor/network.rs",
-        "nobody_at_the_port_is_the_network",
+        "a_port_without_a_server_is_a_network_fault",
         &["unreachable"],
     ),
     (
         "keyway-cli/tests/doctor/network.rs",
-        "a_server_in_the_clear_behind_https_is_no_certificate_trouble",
+        "an_unencrypted_server_behind_https_is_not_a_certificate_fault",
         &["tls-failed"],
     ),
     (
@@ -161,12 +161,12 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-cli/tests/doctor/network.rs",
-        "a_server_of_no_known_version_says_what_it_offers_and_who_has_to_be_updated",
+        "a_server_of_no_known_version_says_what_it_offers_and_which_side_needs_an_update",
         &["no-common-version"],
     ),
     (
         "keyway-cli/tests/doctor/network.rs",
-        "a_page_that_is_no_server_is_an_http_error",
+        "a_web_page_instead_of_a_server_is_an_http_error",
         &["http-error"],
     ),
     (
@@ -262,17 +262,17 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-cli/tests/doctor/sign_in.rs",
-        "whoever_never_signed_in_is_told_how_and_it_works_then",
+        "a_missing_sign_in_is_reported_with_the_command_and_it_works_then",
         &["no-browser", "sign-in-required"],
     ),
     (
         "keyway-cli/tests/doctor/sign_in.rs",
-        "a_port_that_is_taken_is_told_before_anybody_signs_in",
+        "a_port_that_is_taken_is_reported_before_a_sign_in",
         &["callback-port-busy"],
     ),
     (
         "keyway-cli/tests/doctor/sign_in.rs",
-        "metadata_of_somebody_else_is_found_without_a_sign_in",
+        "metadata_of_another_issuer_is_found_without_a_sign_in",
         &["issuer-mismatch"],
     ),
     (
@@ -297,7 +297,7 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-cli/tests/doctor/whole.rs",
-        "nothing_is_sent_before_somebody_approved_it",
+        "nothing_is_sent_before_it_is_approved",
         &["pending-trust"],
     ),
     (

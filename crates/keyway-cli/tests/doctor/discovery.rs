@@ -1,5 +1,5 @@
-//! Servers whose sign-in cannot begin, or not end: each rule broken for real, told without anybody
-//! being asked where that is possible, and gone when it is mended.
+//! Servers whose sign-in cannot begin, or not end: each rule broken for real, reported without
+//! asking a person where that is possible, and gone when it is repaired.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ fn document(status: u16, value: &Value) -> Answer {
     }
 }
 
-/// A server that is its own authorization server; `fault` is wrong with it until it is mended.
+/// A server that is its own authorization server; `fault` is wrong with it until it is repaired.
 fn world(fault: &'static str) -> (Server, Arc<AtomicBool>) {
     let mended = Arc::new(AtomicBool::new(false));
     let is_mended = Arc::clone(&mended);

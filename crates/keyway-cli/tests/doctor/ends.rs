@@ -25,7 +25,7 @@ fn ctrl_c_ends_the_examination_at_once_and_scripts_are_told_too() {
         let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
         let words = ["doctor", "--format", format, "--timeout", "600"];
         let mut running = call.args(words).start();
-        // It listens for signals before it asks anybody.
+        // It listens for signals before it sends a request.
         asked.recv_timeout(PATIENCE).unwrap();
         let began = Instant::now();
         let pid = Pid::from_raw(i32::try_from(running.child.id()).unwrap()).unwrap();
@@ -39,7 +39,7 @@ fn ctrl_c_ends_the_examination_at_once_and_scripts_are_told_too() {
             let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
             assert_eq!(object["diagnostics"][0]["code"], "cancelled");
         }
-        // What the page says: once more, and this time somebody answers.
+        // What the page says: once more, and this time a server answers.
         let server = Server::start(mcp);
         let text = folder.read(".mcp.json");
         let text = text.replace(&port.to_string(), &server.port.to_string());
@@ -48,7 +48,7 @@ fn ctrl_c_ends_the_examination_at_once_and_scripts_are_told_too() {
     }
 }
 
-/// Whoever lists the tools of many servers is told which of them has not answered yet.
+/// A list of the tools of many servers says which of them has not answered yet.
 #[test]
 fn a_server_that_has_not_answered_is_connecting_and_the_others_work() {
     let (good, port) = (Server::start(mcp), hanging());

@@ -1,4 +1,4 @@
-//! `keyway doctor`: every fault is provoked for real, told by its code, and mended as it says.
+//! `keyway doctor`: every fault is provoked for real, reported by its code and repaired as it says.
 
 #![expect(
     clippy::unwrap_used,
@@ -46,7 +46,7 @@ fn assert_fault(outcome: &Outcome, code: &str, exit: i32, fix: &str) -> Value {
     assert_eq!(found["code"], code, "{all}");
     let hint = found["hint"].as_str().unwrap();
     assert!(hint.contains(fix), "{fix}: {all}");
-    // A page is there to be read by who wants to know more; it is no next step.
+    // A page is for people who want to know more; it is not a next step.
     assert!(hint.len() > 10 && !hint.contains("explain"), "{all}");
     assert!(found["why"].as_str().unwrap().len() > 15, "{all}");
     found.clone()

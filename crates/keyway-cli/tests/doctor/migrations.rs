@@ -82,7 +82,7 @@ fn a_program_does_not_run_because_of_a_migration() {
     let folder = Folder::with_entries(&entry).executable("p.sh", script);
     let outcome = run(&folder, &["migrate", "env", "--write", "--trust"]);
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
-    assert!(folder.at("ran").exists(), "now somebody approved it");
+    assert!(folder.at("ran").exists(), "now it is approved");
     assert!(
         folder.read(".mcp.json").contains(TOKEN),
         "and it does not work"
@@ -101,7 +101,7 @@ fn an_entry_is_reduced_only_if_the_server_offers_a_sign_in() {
             .stderr
             .contains("`s` was asked: it offers sign-in with OAuth")
     );
-    // It was asked, so that nobody is told that it was not.
+    // The server was asked, so that no diagnostic says that it was not.
     assert!(!outcome.everything().contains("oauth-not-checked"));
     assert!(
         desk.rig.seen("/register").is_empty(),

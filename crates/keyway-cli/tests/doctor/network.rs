@@ -18,7 +18,7 @@ fn entry(url: &str) -> Folder {
 
 #[test]
 fn a_name_that_leads_nowhere_is_told_as_such() {
-    // Too long for the name service, so that nobody is asked.
+    // Too long for DNS, so that no name server is asked.
     let folder = entry(&format!("https://{}.example/mcp", "a".repeat(70)));
     let found = assert_fault(
         &doctor(&folder).run(),
@@ -38,7 +38,7 @@ fn a_name_that_leads_nowhere_is_told_as_such() {
 }
 
 #[test]
-fn nobody_at_the_port_is_the_network() {
+fn a_port_without_a_server_is_a_network_fault() {
     // An address of its own, so that no other test takes the port in the meantime.
     let listener = TcpListener::bind("127.0.0.77:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -97,7 +97,7 @@ fn certificates_are_told_apart_and_a_named_root_is_believed() {
 }
 
 #[test]
-fn a_server_in_the_clear_behind_https_is_no_certificate_trouble() {
+fn an_unencrypted_server_behind_https_is_not_a_certificate_fault() {
     let server = Server::start(mcp);
     let folder = entry(&format!("https://127.0.0.1:{}/mcp", server.port));
     assert_fault(
@@ -142,7 +142,7 @@ fn a_proxy_that_gets_its_credential_leads_to_the_server() {
     assert_works(&call("u:CANARY-right"));
 }
 
-/// Starts a proxy that leads everybody with this credential to one port, whatever they ask for.
+/// Starts a proxy that leads all requests with this credential to one port.
 fn tunnel(to: u16, basic: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -211,7 +211,7 @@ fn a_limit_is_told_with_the_time_to_wait() {
 }
 
 #[test]
-fn a_server_of_no_known_version_says_what_it_offers_and_who_has_to_be_updated() {
+fn a_server_of_no_known_version_says_what_it_offers_and_which_side_needs_an_update() {
     for (version, fix) in [
         (
             "1999-01-01",
@@ -253,7 +253,7 @@ fn a_legacy_server_is_recognized_however_it_takes_the_modern_question() {
 }
 
 #[test]
-fn a_page_that_is_no_server_is_an_http_error() {
+fn a_web_page_instead_of_a_server_is_an_http_error() {
     let server = Server::start(|_| Answer::empty(404, ""));
     let folder = entry(&server.url());
     let fix = "check the path of `url`, where nothing speaks MCP on any transport";

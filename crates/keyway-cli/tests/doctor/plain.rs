@@ -82,7 +82,7 @@ fn faulty(
     (server, repaired)
 }
 
-/// Follows the hint up to the file that somebody else has to be given; returns what is in it.
+/// Follows the hint up to the file for the server's operator; returns what is in it.
 fn written_for_others(folder: &Folder, found: &Value) -> String {
     let hint = found["hint"].as_str().unwrap();
     let (_, command) = hint.split_once("what this writes: keyway ").unwrap();
@@ -223,7 +223,7 @@ fn a_vault_that_is_damaged_is_told_and_nothing_is_asked() {
     desk.sign_in();
     let vault = "home/keyway/data/vault.db";
     let backup = std::fs::read(desk.folder.at(vault)).unwrap();
-    desk.folder.put(vault, "this is no vault");
+    desk.folder.put(vault, "this is not a vault");
     let outcome = desk.keyway(&["doctor", "--format", "json"]).run();
     let fix = "keyway vault repair";
     let found = assert_fault(&outcome, "vault", 1, fix);
@@ -246,5 +246,5 @@ fn a_vault_that_is_damaged_is_told_and_nothing_is_asked() {
     let outcome = desk.keyway(&["vault", "verify"]).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     assert_works(&desk.keyway(&["doctor", "--format", "json"]).run());
-    assert_eq!(desk.windows().len(), 1, "nobody was asked");
+    assert_eq!(desk.windows().len(), 1, "the person was not asked");
 }

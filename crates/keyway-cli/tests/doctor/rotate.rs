@@ -197,7 +197,7 @@ fn which_variable_has_to_be_said_where_there_are_several() {
 }
 
 #[test]
-fn a_sign_in_is_renewed_or_made_anew() {
+fn a_sign_in_is_renewed_or_replaced() {
     let desk = Desk::new(KEYWAY, Settings::default());
     desk.sign_in();
     let refreshes = desk.rig.refreshes();

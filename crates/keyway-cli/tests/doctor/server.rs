@@ -41,7 +41,7 @@ impl Server {
         Self::start_with(None, script)
     }
 
-    /// Starts a server that lists a tool to whoever sends exactly this header.
+    /// Starts a server that lists a tool if a request has exactly this header.
     pub(crate) fn wants(header: &'static str) -> Self {
         Self::start(move |request| {
             if request
@@ -110,7 +110,7 @@ pub(crate) fn hanging_and_told() -> (u16, Receiver<()>) {
         let mut streams: Vec<TcpStream> = Vec::new();
         for stream in listener.incoming().flatten() {
             streams.push(stream);
-            // Not everybody wants to know.
+            // Not every test listens.
             let _unheard = tell.send(());
         }
     });

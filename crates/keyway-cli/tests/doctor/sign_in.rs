@@ -1,4 +1,4 @@
-//! Servers that are signed in to by OAuth; nobody is asked, and no window opens.
+//! Servers that are signed in to by OAuth; no person is asked, and no window opens.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ fn examined(desk: &Desk) -> Outcome {
 }
 
 #[test]
-fn whoever_never_signed_in_is_told_how_and_it_works_then() {
+fn a_missing_sign_in_is_reported_with_the_command_and_it_works_then() {
     let desk = Desk::new(KEYWAY, Settings::default());
     let found = assert_fault(&examined(&desk), "sign-in-required", 3, "keyway login s");
     assert_eq!(found["stage"], "token");
@@ -35,7 +35,7 @@ fn whoever_never_signed_in_is_told_how_and_it_works_then() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_before_anybody_signs_in() {
+fn a_port_that_is_taken_is_reported_before_a_sign_in() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let more = format!(r#", "oauth": {{"callbackPort": {port}}}"#);
@@ -53,7 +53,7 @@ fn a_port_that_is_taken_is_told_before_anybody_signs_in() {
 }
 
 #[test]
-fn metadata_of_somebody_else_is_found_without_a_sign_in() {
+fn metadata_of_another_issuer_is_found_without_a_sign_in() {
     let mut settings = Settings::default();
     settings.issuer = Some("https://evil.example".to_owned());
     let desk = Desk::new(KEYWAY, settings);
@@ -111,7 +111,7 @@ fn a_renewal_that_fails_for_good_asks_for_a_sign_in() {
     let desk = Desk::new(KEYWAY, Settings::default());
     desk.sign_in();
     desk.rig.reset();
-    // Somebody else redeems the refresh token, so that it counts as stolen when it comes again.
+    // Another client redeems the refresh token, so that it counts as stolen when it comes again.
     let origin = desk.rig.origin();
     let host = origin.strip_prefix("http://").unwrap();
     let client = desk.rig.seen("/token")[0].field("client_id").unwrap();

@@ -80,7 +80,7 @@ fn progress_is_visible_while_servers_hang() {
 }
 
 #[test]
-fn nothing_is_sent_before_somebody_approved_it() {
+fn nothing_is_sent_before_it_is_approved() {
     let server = Server::start(mcp);
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "{}", "headers": {{"X-Key": "${{KEY}}"}}}},

@@ -60,7 +60,7 @@ fn serves(call: Keyway) {
     );
 }
 
-/// Calls the tool, and expects that the server lets nothing in.
+/// Calls the tool, and expects that the server refuses it.
 fn is_refused(call: Keyway) {
     let outcome = call.run();
     assert_ne!(outcome.code, 0, "{}", outcome.everything());
@@ -110,7 +110,7 @@ fn tenant_is_a_part_of_the_host_and_the_workspace_a_header() {
 }
 
 #[test]
-fn hmac_signs_every_request_anew() {
+fn hmac_signs_every_request_again() {
     if !has_openssl() {
         return;
     }

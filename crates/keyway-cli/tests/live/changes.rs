@@ -66,7 +66,7 @@ fn a_broken_file_keeps_what_was_and_says_so() {
     assert_eq!(session.tenant(), "a", "nothing has changed for it");
     assert!(gateway.process.said().contains("is read again"));
     std::fs::remove_file(folder.at("p/.mcp.json")).unwrap();
-    eventually("a file that stays away takes its servers along", || {
+    eventually("the servers of a removed file are removed", || {
         !gateway.has("/mcp/p/one")
     });
     assert!(session.is_over());
@@ -116,7 +116,7 @@ fn clients_that_come_together_are_let_in_by_one_look_at_the_entry() {
 }
 
 #[test]
-fn an_entry_that_changes_is_approved_anew_before_anything_is_sent() {
+fn a_changed_entry_is_approved_again_before_anything_is_sent() {
     let (upstream, other) = (Upstream::start(), Upstream::start());
     let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
     done(&folder, &["trust", "grant", "s", "--config", "p"]);

@@ -1,4 +1,4 @@
-//! Sessions of clients that go on while people sign in and out.
+//! Sessions of clients that continue while people sign in and out.
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::net::TcpStream;
@@ -84,7 +84,7 @@ fn of_eras() -> [Settings; 2] {
 }
 
 #[test]
-fn a_session_goes_on_over_sign_out_and_sign_in_elsewhere() {
+fn a_session_continues_over_sign_out_and_sign_in_elsewhere() {
     for settings in of_eras() {
         let place = Place::start(settings);
         place.desk.sign_in();
@@ -101,7 +101,7 @@ fn a_session_goes_on_over_sign_out_and_sign_in_elsewhere() {
             assert_eq!(call(&late), Came::SignInWanted);
             for session in &sessions {
                 comes(session, &Came::SignInWanted);
-                eventually("it is as for who begins now", || {
+                eventually("it is as for a new session", || {
                     session.tools() == late.tools()
                 });
                 assert!(session.ask("ping", &json!({})).is_some());
@@ -118,7 +118,7 @@ fn a_session_goes_on_over_sign_out_and_sign_in_elsewhere() {
 }
 
 #[test]
-fn who_uses_several_servers_keeps_the_session_and_the_others() {
+fn a_client_of_several_servers_keeps_the_session_and_the_others() {
     let place = Place::start(Settings::default());
     let (upstream, url) = (Upstream::start(), place.desk.rig.mcp());
     let other = upstream.entry("other", "a");
@@ -136,18 +136,18 @@ fn who_uses_several_servers_keeps_the_session_and_the_others() {
         let answer = session.ask("tools/call", &said_to("s__echo"));
         answer.map_or(Came::Over, came)
     };
-    eventually("somebody is in", || call() == Came::Answer);
+    eventually("the account is signed in", || call() == Came::Answer);
     for _ in 0..2 {
         place.sign_out();
-        eventually("nobody is in", || call() == Came::SignInWanted);
+        eventually("the account is signed out", || call() == Came::SignInWanted);
         let others = session.ask("tools/call", &json!({"name": "other__whoami"}));
         assert!(others.unwrap()["result"].is_object());
         place.desk.sign_in();
-        eventually("somebody is in again", || call() == Came::Answer);
+        eventually("the account is signed in again", || call() == Came::Answer);
     }
 }
 
-/// Whoever signs out wants no window; only a call asks for the next sign-in.
+/// A sign-out opens no window; only a call asks for the next sign-in.
 #[test]
 fn after_a_sign_out_nothing_but_a_call_opens_a_window() {
     let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
@@ -172,9 +172,9 @@ fn after_a_sign_out_nothing_but_a_call_opens_a_window() {
     assert_eq!(place.desk.windows().len(), windows + 1);
 }
 
-/// Whoever is signed in now: nothing of one account is taken for something of the other.
+/// Whichever account is signed in now: data of one is never taken for data of the other.
 #[test]
-fn a_session_never_goes_on_as_another_account() {
+fn a_session_never_continues_as_another_account() {
     let as_ada = |settings: &mut Settings| settings.account = Some("ada".to_owned());
     let as_bob = |settings: &mut Settings| settings.account = Some("bob".to_owned());
     let place = Place::start(Settings::default());
@@ -221,7 +221,7 @@ fn another_account_in_the_place_of_the_first_ends_the_session() {
     let [own, _] = place.paths();
     let session = place.gateway.begin(&own).unwrap();
     assert_eq!(call(&session), Came::Answer);
-    // Until the gateway looks, it does not know who was there, and uses the token that it has.
+    // Until the gateway looks, it does not know the account, and uses the token that it has.
     std::thread::sleep(Duration::from_secs(3));
     place.desk.rig.set(|it| it.account = Some("bob".to_owned()));
     place.desk.sign_in();
@@ -256,18 +256,18 @@ fn a_token_that_another_process_renews_is_taken_over_inside_the_session() {
 }
 
 #[test]
-fn a_session_over_the_old_transport_goes_on_as_well() {
+fn a_session_over_http_with_sse_continues_as_well() {
     let place = Place::start(Settings::default());
     place.desk.sign_in();
     let [own, _] = place.paths();
     let mut old = Old::begin(&place.gateway, &own);
     assert_eq!(old.call(), Came::Answer);
     place.sign_out();
-    eventually("nobody is in", || old.call() == Came::SignInWanted);
+    eventually("signed out", || old.call() == Came::SignInWanted);
     let late = place.gateway.begin(&own).unwrap().tools();
-    eventually("it is as for who begins now", || old.tools() == late);
+    eventually("it is as for a new session", || old.tools() == late);
     place.desk.sign_in();
-    eventually("somebody is in", || old.call() == Came::Answer);
+    eventually("signed in", || old.call() == Came::Answer);
 }
 
 /// A client of 2024-11-05.

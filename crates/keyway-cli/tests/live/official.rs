@@ -1,4 +1,4 @@
-//! The official TypeScript client, whose session goes on while people sign in and out.
+//! The official TypeScript client, whose session continues while people sign in and out.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};

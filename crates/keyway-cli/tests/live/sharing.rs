@@ -154,7 +154,7 @@ fn another_value_of_a_variable_never_meets_the_gateways() {
 }
 
 #[test]
-fn a_gateway_that_is_killed_fails_the_call_under_way_and_the_runner_goes_on_alone() {
+fn a_gateway_that_is_killed_fails_the_pending_call_and_the_runner_continues_alone() {
     let upstream = Upstream::start();
     let folder = approved(&upstream, &["s"]);
     let acme = [("TENANT", "acme")];
@@ -176,7 +176,7 @@ fn a_gateway_that_is_killed_fails_the_call_under_way_and_the_runner_goes_on_alon
     assert_eq!(runner.0.tools(), ["whoami", "slow"]);
     let calls = upstream.calls();
     assert_eq!(calls, 3, "the one that failed is not repeated");
-    // What is left of the gateway stops nobody.
+    // The socket that the gateway left behind stops no process.
     assert!(folder.at("home/runtime/run.sock").exists());
     let mut next = Runner::start(&folder, &["--server", "s"], &acme);
     assert_eq!(next.tenant("whoami"), "acme");
@@ -199,8 +199,8 @@ fn an_approval_that_is_taken_back_counts_for_runners_as_well() {
     assert_eq!(upstream.requests(), before);
 }
 
-/// Somebody who listens in the gateway's place is shown nothing of value, and is not believed; who
-/// put a link there, or has opened the folder to others, is not even asked.
+/// A process that listens in the gateway's place is shown nothing of value, and is not believed;
+/// one behind a link, or in a folder that is open to others, is not even asked.
 #[test]
 fn an_impostor_at_the_socket_is_not_used() {
     let upstream = Upstream::start();
@@ -249,6 +249,6 @@ fn an_impostor_at_the_socket_is_not_used() {
     assert_eq!(run().len(), 1);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&socket, Some(1), None).unwrap();
-        assert!(run().is_empty(), "somebody else's");
+        assert!(run().is_empty(), "of another user");
     }
 }

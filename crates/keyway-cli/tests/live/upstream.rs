@@ -1,4 +1,4 @@
-//! An MCP server that says which tenant it was asked for, and counts who comes.
+//! An MCP server that says which tenant it was asked for, and counts sessions.
 
 use keyway_testkit::{Request, mcp};
 use serde_json::{Value, json};

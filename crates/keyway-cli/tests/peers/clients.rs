@@ -77,7 +77,7 @@ fn claude_code_connects_through_an_installed_entry_and_loses_it_again() {
     let listed = printed(&run(&tools, &folder, CLAUDE, &["mcp", "list"]));
     let line = line_of(&listed, "everything").unwrap_or_default();
     assert!(line.ends_with("✔ Connected"), "{listed}");
-    // The client has written its file anew by now.
+    // The client has rewritten its file by now.
     let call = keyway(&folder).env("HOME", folder.at("person"));
     let outcome = call.args(["uninstall", "claude-code", "--yes"]).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());

@@ -1,6 +1,6 @@
-//! Clients that nobody here wrote, over HTTP through `keyway serve`.
+//! Third-party clients, over HTTP through `keyway serve`.
 //!
-//! None needs an account for that. Each has a home of its own, and shows a capability.
+//! None needs an account for that. Each has a home of its own, and sends a gateway token.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -15,7 +15,7 @@ const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs
 const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
 const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
 
-/// `keyway serve` before the official Rust SDK's server, and a capability for it.
+/// `keyway serve` before the official Rust SDK's server, and a gateway token for it.
 struct Gateway {
     folder: Folder,
     process: Process,

@@ -1,6 +1,6 @@
 //! Servers as plugins start them, kept from Keyway's folders, in a home where nothing is yet.
 //!
-//! `npx` and `uvx` fetch what they start, as they do for everybody.
+//! `npx` and `uvx` fetch what they start, as they do for every user.
 
 use keyway_testkit::Folder;
 

@@ -1,4 +1,4 @@
-//! Servers and clients that nobody here wrote, on both sides of the program.
+//! Third-party servers and clients, on both sides of the program.
 //!
 //! The official SDKs in three languages, the Inspector, three clients of agents, and servers that `npx`, `uvx` and a virtual
 //! environment start. All are found below `KEYWAY_TOOLS`; without them these tests say so.

@@ -98,7 +98,7 @@ fn a_wrong_type_is_told_for_the_python_sdk() {
     assert_spoken(&folder, MODERN);
 }
 
-/// The eras that the SDK can be told to speak: a server of one era alone is no fault.
+/// The eras that the SDK can be told to speak: a server of one era alone is not a fault.
 #[test]
 fn a_server_of_one_era_alone_is_reached_and_its_era_is_told() {
     let Some(tools) = Tools::find(&[RUST_PEER]) else {

@@ -181,5 +181,5 @@ const THREADS: usize = 4;
 const WARM_UP: usize = 50;
 const SECONDS: u64 = 15;
 const PAUSE: Duration = Duration::from_millis(500);
-/// Connections to the server that wait for the next call, whoever makes it.
+/// Connections to the server that wait for the next call of any client.
 const SPARE: usize = 16;

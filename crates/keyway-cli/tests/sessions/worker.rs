@@ -77,7 +77,7 @@ async fn pass_on(
     Ok(response)
 }
 
-/// Welcomes everybody, lists its one tool, and holds streams open.
+/// Accepts every session, lists its one tool, and holds streams open.
 async fn upstream(listener: TcpListener) {
     let sessions = Arc::new(AtomicU64::new(0));
     loop {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{ChaosProxy, Desk, Keyway, Outcome, Trouble};
+use keyway_testkit::{ChaosProxy, Desk, Fault, Keyway, Outcome};
 
 use crate::KEYWAY;
 
@@ -65,7 +65,7 @@ fn call(desk: &Desk) -> Keyway {
 #[test]
 fn a_sign_in_that_is_cut_anywhere_fails_with_a_code_and_can_be_repeated() {
     let (desk, proxy) = Desk::behind_proxy(KEYWAY, Settings::default());
-    proxy.set(Trouble::None);
+    proxy.set(Fault::None);
     desk.sign_in();
     assert_eq!(call(&desk).run().code, 0);
     let total = proxy.passed();
@@ -78,7 +78,7 @@ fn a_sign_in_that_is_cut_anywhere_fails_with_a_code_and_can_be_repeated() {
     side_by_side(&cuts, |at| {
         let (desk, proxy) = Desk::behind_proxy(KEYWAY, Settings::default());
         let person = desk.person();
-        proxy.set(Trouble::CutAfter(at));
+        proxy.set(Fault::CutAfter(at));
         let signed_in = ends(desk.keyway(&["login", "s"]), &format!("login, byte {at}"));
         let called = ends(call(&desk), &format!("call, byte {at}"));
         let has_answer = called.stdout.contains("Echo: hello");
@@ -89,7 +89,7 @@ fn a_sign_in_that_is_cut_anywhere_fails_with_a_code_and_can_be_repeated() {
             called.everything()
         );
         failed.fetch_add(usize::from(signed_in.code != 0), Ordering::Relaxed);
-        proxy.set(Trouble::None);
+        proxy.set(Fault::None);
         if signed_in.code != 0 {
             let again = desk.keyway(&["login", "s"]).run();
             assert_eq!(again.code, 0, "{at}: {}", again.everything());
@@ -110,7 +110,7 @@ fn a_refresh_that_is_cut_anywhere_loses_no_sign_in_where_the_server_has_grace() 
     let (desk, proxy) = Desk::behind_proxy(KEYWAY, grace());
     desk.sign_in();
     desk.rig.reset();
-    proxy.set(Trouble::None);
+    proxy.set(Fault::None);
     assert_eq!(call(&desk).run().code, 0);
     let total = proxy.passed();
     let cuts = cuts(total, 61);
@@ -125,10 +125,10 @@ fn a_refresh_that_is_cut_anywhere_loses_no_sign_in_where_the_server_has_grace() 
                 desk.sign_in();
                 for at in cuts.iter().skip(index).step_by(THREADS) {
                     desk.rig.reset();
-                    proxy.set(Trouble::CutAfter(*at));
+                    proxy.set(Fault::CutAfter(*at));
                     let cut = ends(call(desk), &format!("byte {at}"));
                     failed.fetch_add(usize::from(cut.code != 0), Ordering::Relaxed);
-                    proxy.set(Trouble::None);
+                    proxy.set(Fault::None);
                     let again = call(desk).run();
                     assert_eq!(again.code, 0, "byte {at}: {}", again.everything());
                 }
@@ -149,10 +149,10 @@ fn a_refresh_that_is_cut_anywhere_loses_no_sign_in_where_the_server_has_grace() 
 #[test]
 fn a_network_that_resets_hangs_delays_or_drips_ends_every_command() {
     let troubles = [
-        Trouble::Reset,
-        Trouble::HalfOpen,
-        Trouble::Delay(Duration::from_millis(1500)),
-        Trouble::Drip(Duration::from_millis(5)),
+        Fault::Reset,
+        Fault::HalfOpen,
+        Fault::Delay(Duration::from_millis(1500)),
+        Fault::Drip(Duration::from_millis(5)),
     ];
     thread::scope(|scope| {
         for trouble in troubles {
@@ -163,7 +163,7 @@ fn a_network_that_resets_hangs_delays_or_drips_ends_every_command() {
                 proxy.set(trouble);
                 let troubled = ends(call(&desk), &format!("{trouble:?}"));
                 println!("{trouble:?}: exit {}", troubled.code);
-                proxy.set(Trouble::None);
+                proxy.set(Fault::None);
                 let again = call(&desk).run();
                 assert_eq!(again.code, 0, "{trouble:?}: {}", again.everything());
                 let families = desk.rig.families();

@@ -57,7 +57,7 @@ impl SmallDisk {
         assert_eq!(filled.code, 0, "{}", filled.everything());
     }
 
-    /// Makes room again.
+    /// Frees the disk again.
     pub(crate) fn empty(&self, desk: &Desk) {
         let emptied = self.program(desk, &["rm", "home/keyway/fill"]).run();
         assert_eq!(emptied.code, 0, "{}", emptied.everything());

@@ -219,7 +219,7 @@ impl Lane {
         let calls = self.calls(1..=2);
         self.await_refresh();
         self.disk.as_ref().unwrap().fill(&self.desk);
-        // What cannot store its tokens holds them until there is room.
+        // A process that cannot store its tokens holds them until there is space.
         let room = self.seed.millis(0..=5000);
         pause(delay + room);
         self.disk.as_ref().unwrap().empty(&self.desk);

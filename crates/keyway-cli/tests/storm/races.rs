@@ -47,7 +47,7 @@ fn assert_chain(desk: &Desk, refreshes: usize) {
 fn refused_tokens_are_refreshed_once_each_round() {
     let desk = Desk::new(KEYWAY, Settings::default());
     desk.sign_in();
-    // Long enough that everybody has come before the first is done.
+    // Long enough that every process has started before the first is done.
     desk.rig
         .set(|settings| settings.token_delay = Duration::from_millis(300));
     let started = Instant::now();
@@ -66,7 +66,7 @@ fn expired_tokens_are_refreshed_once_each_round() {
     desk.sign_in();
     let started = Instant::now();
     for number in 0..rounds() {
-        // One call gets a token that has ended before anybody can use it.
+        // One call gets a token that has expired before any process can use it.
         desk.rig.set(|settings| {
             settings.expires_in = Some(1);
             settings.token_delay = Duration::ZERO;
@@ -86,7 +86,7 @@ fn expired_tokens_are_refreshed_once_each_round() {
     assert_chain(&desk, 2 * rounds());
 }
 
-/// Waits until somebody has come with a refresh token.
+/// Waits until a process has redeemed a refresh token.
 fn await_refresh(desk: &Desk) {
     eventually("a refresh", || desk.rig.refreshes() > 0);
 }
@@ -104,7 +104,7 @@ fn killed_processes_cost_no_sign_in() {
         desk.rig
             .set(|settings| settings.token_delay = Duration::from_millis(30));
         let mut calls: Vec<Running> = (0..4).map(|_| desk.call().start()).collect();
-        // Two of three times after somebody asked for a new token, before or after the answer;
+        // Two of three times after a process asked for a new token, before or after the answer;
         // otherwise anywhere.
         let step = u64::try_from(number).unwrap();
         if number % 3 > 0 {

@@ -22,6 +22,6 @@ fn over_sse_a_dropped_stream_costs_no_more_than_what_waits() {
         );
         assert_eq!(desk.rig.streams().len(), opened);
     }
-    assert_eq!(desk.windows().len(), 1, "nobody was asked again");
+    assert_eq!(desk.windows().len(), 1, "the person was not asked again");
     assert_eq!(client.leave(), "");
 }

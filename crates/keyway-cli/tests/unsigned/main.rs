@@ -1,5 +1,5 @@
-//! `keyway run` for a server that nobody has signed in to: it answers at once, lists what it can,
-//! and a call gets somebody in.
+//! `keyway run` for a server without a sign-in: it answers at once, lists what it can, and a call
+//! starts a sign-in.
 
 #![expect(
     clippy::indexing_slicing,
@@ -22,16 +22,16 @@ fn desk() -> Desk {
 }
 
 #[test]
-fn t15_who_never_signed_in_gets_answers_at_once_and_one_tool_that_signs_in() {
+fn t15_without_a_sign_in_a_client_gets_answers_at_once_and_one_tool_that_signs_in() {
     let desk = desk();
     let started = Instant::now();
     let mut client = Client::start(&desk.keyway(&["run", "--server", "s"]));
     assert!(
         started.elapsed() < Duration::from_secs(30),
-        "nobody is there"
+        "it waited for a person"
     );
     assert_eq!(client.tools(), ["sign_in"]);
-    // Listing asks nobody.
+    // Listing does not ask the person.
     assert_eq!(desk.windows().len(), 0);
     let person = desk.person();
     let answer = client.call("sign_in");
@@ -108,7 +108,7 @@ fn a_sign_in_by_another_process_is_noticed_within_a_second() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_call_says_which_command_signs_in() {
+fn where_no_person_can_be_asked_a_call_says_which_command_signs_in() {
     let desk = desk();
     let mut client = Client::start(&desk.without_browser(&["run", "--server", "s"]));
     let answer = client.call("sign_in");

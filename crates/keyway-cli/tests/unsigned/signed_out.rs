@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::unsigned::{KEYWAY, beside};
 
-/// A server that knows no protocol of 2026 and keeps sessions, and somebody who is signed in to it.
+/// A server with sessions and without the protocol of 2026, and a sign-in to it.
 fn desk() -> Desk {
     let mut settings = Settings::default();
     settings.modern = false;
@@ -100,7 +100,7 @@ fn every_process_is_told_and_all_are_counted() {
 }
 
 #[test]
-fn among_several_servers_the_others_go_on() {
+fn among_several_servers_the_others_continue() {
     let desk = desk();
     let _other = beside(&desk);
     let mut client = Client::start(&desk.keyway(&["run"]));
@@ -150,7 +150,7 @@ fn a_server_without_sessions_gets_no_token_any_more() {
 }
 
 #[test]
-fn where_nobody_uses_it_nothing_is_said_of_sessions() {
+fn a_sign_out_without_running_processes_does_not_mention_sessions() {
     let desk = desk();
     assert_eq!(desk.call().run().code, 0);
     let outcome = logout(&desk);
@@ -211,7 +211,7 @@ fn over_sse_the_stream_closes_before_the_tokens_end_and_the_next_use_asks_again(
 }
 
 #[test]
-fn over_sse_nobody_who_declines_keeps_the_old_stream() {
+fn over_sse_a_declined_sign_in_does_not_bring_the_old_stream_back() {
     let desk = desk_over_sse();
     let mut client = Client::start(&desk.keyway(&["run", "--server", "s"]));
     assert_eq!(client.tools(), ["echo"]);
@@ -221,7 +221,7 @@ fn over_sse_nobody_who_declines_keeps_the_old_stream() {
     let answer = client.call("echo");
     assert!(answer["error"].is_object(), "{answer}");
     assert_eq!(desk.rig.streams().len(), 1);
-    // Who signs in after all goes on in the same process.
+    // A later sign-in continues in the same process.
     desk.rig
         .set(|settings| settings.consent = Consent::Approves);
     let signed_in = desk.keyway(&["login", "s"]).run();
@@ -235,7 +235,7 @@ fn over_sse_nobody_who_declines_keeps_the_old_stream() {
 }
 
 #[test]
-fn over_sse_among_several_servers_the_others_go_on() {
+fn over_sse_among_several_servers_the_others_continue() {
     let desk = desk_over_sse();
     let other = Desk::new(KEYWAY, Settings::default());
     let entries = json!({

@@ -3,7 +3,7 @@
 //! <https://code.claude.com/docs/en/mcp>: user scope is `mcpServers` in `~/.claude.json`, project
 //! scope `.mcp.json` in the project's root, which each person approves on first use. Watched with
 //! 2.1.197: `CLAUDE_CONFIG_DIR` names the folder of `.claude.json`; a comment in it is an error,
-//! after which the client puts the file aside; and the client writes the file anew itself.
+//! after which the client moves the file away; and the client rewrites the file itself.
 
 use super::{Client, Form, Syntax, Tolerance};
 

@@ -47,7 +47,7 @@ pub enum InstallError {
         /// The file.
         path: String,
     },
-    /// Somebody changed an entry of ours.
+    /// An entry that Keyway wrote was changed.
     #[error("`{name}` in `{path}` is no longer what was written there")]
     Changed {
         /// The entry.

@@ -93,7 +93,7 @@ impl Receipts {
     ///
     /// # Errors
     ///
-    /// Returns [`InstallError::Records`] for one that cannot be read: it is not made anew.
+    /// Returns [`InstallError::Records`] for one that cannot be read: it is not replaced.
     pub fn open(data: &Path) -> Result<Self, InstallError> {
         let folder = data.join("clients");
         let path = folder.join(RECORD);

@@ -202,7 +202,7 @@ fn toml_gets_a_table_behind_everything() {
 }
 
 #[test]
-fn a_name_that_is_no_bare_key_is_quoted() {
+fn a_name_that_is_not_a_bare_key_is_quoted() {
     let mut case = Case::new("codex", Some("a = 1\n"));
     case.install("a \"b\".c");
     assert!(
@@ -259,7 +259,7 @@ fn an_entry_of_the_same_name_is_replaced_and_comes_back() {
 }
 
 #[test]
-fn a_file_that_the_client_wrote_anew_loses_the_entry_alone() {
+fn a_file_that_the_client_rewrote_loses_the_entry_alone() {
     let mut case = Case::new(
         "claude-code",
         Some("{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}"),
@@ -290,7 +290,7 @@ fn a_file_that_the_client_wrote_anew_loses_the_entry_alone() {
 }
 
 #[test]
-fn an_entry_that_somebody_changed_is_left_alone() {
+fn an_entry_that_was_changed_since_is_left_alone() {
     let mut case = Case::new("claude-code", None);
     case.install("docs");
     let theirs = case.text().unwrap().replace("/opt/keyway", "/opt/other");
@@ -326,7 +326,7 @@ fn a_file_that_the_client_could_not_read_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_no_table_of_servers_is_refused() {
+fn a_value_that_is_not_a_table_of_servers_is_refused() {
     for (client, text) in [
         ("claude-code", "{\"mcpServers\": []}"),
         ("claude-code", "{\"mcpServers\": {\"a\": {}, \"a\": {}}}"),
@@ -372,7 +372,7 @@ fn mode_and_link_are_kept_and_the_records_are_private() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_not_made_anew() {
+fn a_record_that_cannot_be_read_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("clients")).unwrap();
     let record = folder.path().join("clients/installed.json");

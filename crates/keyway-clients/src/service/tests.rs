@@ -73,7 +73,7 @@ fn a_line_break_in_a_path_cannot_add_a_line() {
 }
 
 #[test]
-fn a_file_of_somebody_else_is_not_ours() {
+fn a_file_that_keyway_did_not_write_is_not_ours() {
     assert!(!is_ours("[Unit]\nDescription=mine\n"));
     assert!(!is_ours(""));
 }

@@ -37,7 +37,7 @@ impl Authority {
         })
     }
 
-    /// Says whether an access token lets somebody in.
+    /// Says whether an access token is valid.
     pub(super) fn accepts(&self, token: &Secret<String>) -> bool {
         self.tokens().accepts(token.expose())
     }
@@ -143,7 +143,7 @@ impl Authority {
         json(StatusCode::CREATED, &registered)
     }
 
-    /// Shows the consent page. Whoever asks wrongly is told here, and sent nowhere (RFC 6749
+    /// Shows the consent page. A wrong request gets an error page and no redirect (RFC 6749
     /// §4.1.2.1).
     fn authorize(&self, request: &Request) -> Reply {
         let parameter = |name| request.parameter(name);

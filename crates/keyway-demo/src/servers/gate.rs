@@ -26,7 +26,7 @@ pub(super) enum Gate {
     },
     /// A signature of the time.
     Signature {
-        /// Who signs.
+        /// The id of the signing key.
         key: Secret<String>,
         /// With what.
         secret: Secret<String>,
@@ -45,7 +45,7 @@ pub(super) struct Refusal {
 }
 
 impl Gate {
-    /// Returns why a request may not come in; `None` lets it in.
+    /// Returns why a request is refused; `None` accepts it.
     pub(super) fn refuses(&self, request: &Request) -> Option<Refusal> {
         match self {
             Self::OAuth(authority) => {

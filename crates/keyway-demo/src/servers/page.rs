@@ -1,4 +1,4 @@
-//! The consent page: what is asked for, by whom, and one button.
+//! The consent page: what is asked for, by which client, and one button.
 
 use http::StatusCode;
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};

@@ -1,4 +1,4 @@
-//! One server: who may come in, and how it is talked to.
+//! One server: which requests it accepts, and over which transport.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) enum Talk {
 }
 
 impl Talk {
-    /// HTTP with SSE, and nobody there yet.
+    /// HTTP with SSE, without a client yet.
     pub(super) fn stream() -> Self {
         Self::Stream(Streams::default())
     }

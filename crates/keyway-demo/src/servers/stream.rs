@@ -23,7 +23,7 @@ impl Streams {
         };
         let (sender, receiver) = queue(WAITING);
         let endpoint = event("endpoint", &format!("{post_to}?session={session}"));
-        // It is empty, so that this one has room.
+        // The channel is empty, so that this does not wait.
         drop(sender.send(endpoint).await);
         {
             let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -66,9 +66,9 @@ struct Refresh {
 pub(super) enum Rotation {
     /// There is a new pair.
     Issued(Issued),
-    /// It came a second time: somebody else has it too, and nobody gets anything any more.
+    /// It came a second time, so another client has it too: the whole family is revoked.
     Reused,
-    /// Nobody knows it.
+    /// It is unknown.
     Unknown,
 }
 
@@ -93,7 +93,7 @@ impl Tokens {
         self.clients.get(id)
     }
 
-    /// Keeps what is asked until somebody agrees; returns the name to agree under.
+    /// Keeps a request until a person agrees; returns the name to agree under.
     pub(super) fn ask(&mut self, asked: Asked) -> Option<String> {
         if self.questions.len() >= MOST {
             self.questions.clear();
@@ -153,7 +153,7 @@ impl Tokens {
         }
     }
 
-    /// Says whether an access token lets somebody in.
+    /// Says whether an access token is valid.
     pub(super) fn accepts(&self, token: &str) -> bool {
         self.access.get(&fingerprint(token)).is_some_and(|known| {
             let lives = self.families.get(known.family);

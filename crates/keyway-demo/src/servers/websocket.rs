@@ -1,4 +1,4 @@
-//! A WebSocket, taken over from HTTP once the gate let the request in.
+//! A WebSocket, taken over from HTTP once the gate accepted the request.
 
 use std::io;
 use std::pin::Pin;

@@ -96,7 +96,7 @@ fn guarded(status: StatusCode, kind: &'static str) -> Reply {
     reply
 }
 
-/// Nothing from elsewhere, nothing inline, in nobody's frame; images may be part of a page.
+/// Nothing from other origins, nothing inline, no framing; images may be part of a page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
     connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";

@@ -22,8 +22,7 @@ pub trait DashboardBackend: Send + Sync + Debug {
     /// Cancel safety: must be cancel safe; it only reads.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>>;
 
-    /// A person looks: finds out how the servers are that nobody has looked at yet, as far as they
-    /// are approved.
+    /// A person opened the dashboard: checks the approved servers that were not checked yet.
     ///
     /// Cancel safety: examinations that were started continue; the remaining servers are not looked
     /// at.
@@ -32,7 +31,7 @@ pub trait DashboardBackend: Send + Sync + Debug {
     /// Tells of every change of a server.
     fn changes(&self) -> Changes;
 
-    /// Connects anew, which runs a helper again, and finds out what is wrong.
+    /// Reconnects, which runs a helper again, and finds out what is wrong.
     ///
     /// Cancel safety: the examination continues, and what it finds is shown.
     fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
@@ -109,7 +108,7 @@ pub struct ServerView {
     pub id: ServerId,
     /// What is known of it.
     pub diagnosis: Diagnosis,
-    /// Whether it is known to take everybody, so that nobody has to sign in.
+    /// Whether it is known to take requests without a sign-in.
     pub is_open: bool,
     /// Whether something is being done about it right now.
     pub is_busy: bool,
@@ -161,7 +160,7 @@ pub struct Consent {
     pub page: Url,
     /// The host of the issuer, in ASCII.
     pub issuer: String,
-    /// As whom we ask, if that is told.
+    /// The identifier of the client, if it is known.
     pub client: Option<String>,
     /// What is asked for; in words and whether it is new are for the dashboard to say.
     pub scopes: Vec<String>,
@@ -171,11 +170,11 @@ pub struct Consent {
     pub code: Option<String>,
     /// Until when the answer is waited for.
     pub ends_at: Instant,
-    /// Who wants it.
+    /// What asked for it.
     pub wanted_by: WantedBy,
 }
 
-/// Who wants a sign-in.
+/// What asked for a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WantedBy {

@@ -1,9 +1,9 @@
-//! Who may see the dashboard, and who may change something by it.
+//! Which requests may see the dashboard, and which may change something by it.
 //!
 //! Browsers tell cookies apart by host and path, not by port: another server of this machine counts
-//! as the same site. So a cookie is sent to the pages of its session alone, whose address nobody
-//! else knows; and it alone never changes anything: a form has to come from our very own page
-//! (`Origin`) and carry the mark of its session.
+//! as the same site. So a cookie is sent only to the pages of its session, at an address that no
+//! other process knows; and it alone never changes anything: a form has to come from our very own
+//! page (`Origin`) and carry the mark of its session.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl BrowserSession {
 impl Dashboard {
     /// Lets a browser in by a link, and takes the link out of its address bar.
     ///
-    /// Whoever led here, the next step comes from a page of ours: browsers keep the cookie of a
-    /// session from all others.
+    /// Whichever site linked here, the next request comes from a page of ours: browsers do not send
+    /// the cookie with requests of other sites.
     pub(super) fn enter(&self, request: &Inbound, token: &str) -> Reply {
         if request.method != Method::GET {
             return answers::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
@@ -62,8 +62,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns who sends a request to a room; `None` if it shows no session, or that of another
-    /// room, or a foreign page sends it.
+    /// Returns the session of a request to a session's pages; `None` if it has no session, or that
+    /// of other pages, or comes from a foreign page.
     pub(super) fn browser(&self, request: &Inbound, path_key: &str) -> Option<BrowserSession> {
         if !is_from_us(&request.headers) {
             return None;

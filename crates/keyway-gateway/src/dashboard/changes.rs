@@ -13,7 +13,7 @@ impl Default for ChangeCounter {
 }
 
 impl ChangeCounter {
-    /// Tells everybody who waits.
+    /// Wakes all receivers.
     pub fn count(&self) {
         self.0.send_modify(|count| *count = count.wrapping_add(1));
     }

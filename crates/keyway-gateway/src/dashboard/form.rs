@@ -1,6 +1,6 @@
 //! A form made from a tool's schema, and the arguments that come back.
 //!
-//! The schema is a stranger's: its names and words are text, and only so many of them are shown.
+//! The schema is untrusted: its names and words are text, and only so many of them are shown.
 
 use serde_json::{Map, Value};
 

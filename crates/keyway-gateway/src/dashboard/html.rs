@@ -1,4 +1,4 @@
-//! Markup that cannot hold a stranger's text by accident.
+//! Markup that cannot hold untrusted text by accident.
 //!
 //! A page is put together from literals of this crate with places in them. What goes into a place
 //! is escaped by its type: text always, [`Html`] never. There is no way from a `String` to `Html`
@@ -152,7 +152,8 @@ impl Part for Ticked<'_> {
     }
 }
 
-/// An address that a person may follow: `https`, or `http` on this machine, and nobody's name in it.
+/// An address that a person may follow: `https`, or `http` on this machine, without user
+/// information.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link(String);
 

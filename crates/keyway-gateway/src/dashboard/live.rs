@@ -1,8 +1,8 @@
 //! What keeps a page up to date: the parts of it that changed, as server-sent events.
 //!
 //! A stream renders the live parts of its page whenever something happens, at most a few times a
-//! second, and sends those that differ from what it sent last. A reader who is slow misses states
-//! in between and nothing else.
+//! second, and sends those that differ from what it sent last. A slow reader misses states in
+//! between and nothing else.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::paths::{self, DashboardRoute};
 use super::words;
 use super::{Dashboard, answers};
 use crate::timeouts::{LIVE_REFRESH_INTERVAL, LIVE_UPDATE_PAUSE, LIVE_WRITE_TIMEOUT};
-use keyway_mcp::states::Standing;
+use keyway_mcp::states::ServerState;
 
 impl Dashboard {
     /// Opens a stream for the page that the query names.
@@ -57,7 +57,7 @@ struct Stream {
     place: DashboardRoute,
     out: mpsc::Sender<Bytes>,
     sent: HashMap<String, Html>,
-    standings: HashMap<ServerId, Standing>,
+    standings: HashMap<ServerId, ServerState>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -111,7 +111,7 @@ impl Stream {
     }
 
     async fn send(&self, text: String) -> Result<(), ()> {
-        // Whoever reads nothing for so long is gone.
+        // A page that reads nothing for so long is gone.
         let sent = timeout(LIVE_WRITE_TIMEOUT, self.out.send(Bytes::from(text))).await;
         sent.map_err(|_| ())?.map_err(|_| ())
     }

@@ -90,11 +90,11 @@ pub(super) fn tool(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> 
     framed(&tool.name, &body, browser, None)
 }
 
-/// What anybody gets who shows no session: nothing but how to get one.
+/// The answer to a request without a session: only how to get one.
 pub(super) fn refused(reopening: Reopening) -> Reply {
     let how = match reopening {
         Reopening::Usual => html!("Get a new one with</p><p><code>keyway open</code></p>"),
-        // Where the socket is, is for those who started it.
+        // Only the person who started the gateway may know where the socket is.
         Reopening::Named => html!(
             "Get a new one, with the socket that <code>keyway serve</code> was given, by</p>\
              <p><code>keyway open --socket PATH</code></p>"

@@ -1,8 +1,8 @@
 //! The addresses of the dashboard.
 //!
-//! What a session shows lies below an address of its own, which nobody can guess. Browsers tell
-//! cookies apart by host and path, not by port: anybody else who listens on this machine would be
-//! sent a cookie for `/`, and is never asked for this path.
+//! Each session has its pages below an address of its own, which cannot be guessed. Browsers tell
+//! cookies apart by host and path, not by port: any other server on this machine would be sent a
+//! cookie for `/`, and never gets a request for this path.
 
 use keyway_config::names::path_segment;
 
@@ -18,7 +18,7 @@ pub(super) enum DashboardRoute {
     Enter(String),
     /// The end of a session.
     Leave,
-    /// A new link, for who comes by the socket.
+    /// A new link, for requests over the socket.
     Link,
     /// The style sheet.
     Style,
@@ -87,14 +87,14 @@ pub(super) fn outside(path: &str) -> Option<DashboardRoute> {
     }
 }
 
-/// Returns the room of a session, and where in it a path leads.
+/// Returns the path key of a session, and the path below it.
 pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     let rest = path.strip_prefix(SESSION_PREFIX)?;
     let end = rest.find('/')?;
     rest.split_at_checked(end)
 }
 
-/// Returns where everything of a room lies.
+/// Returns the address below which all pages of a session lie.
 pub(super) fn base(path_key: &str) -> String {
     format!("{SESSION_PREFIX}{path_key}")
 }

@@ -16,7 +16,7 @@ function update(id, html) {
   if (fresh && !isOtherQuestion(old, fresh)) morph(old, fresh);
 }
 
-// What somebody reads in order to approve it does not change under their hands: its button goes,
+// What a person reads in order to approve it does not change while they read: its button is removed,
 // and the page has to be read again.
 function isOtherQuestion(old, fresh) {
   const digest = (element) => element.querySelector("input[name=digest]")?.value;

@@ -1,4 +1,4 @@
-//! Who is signed in to the dashboard: one-time links, the sessions that they begin, and what every
+//! Access to the dashboard: one-time links, the sessions that they begin, and what every
 //! form of a session has to carry.
 //!
 //! Nothing that opens anything is kept: links and sessions are known by their hashes.
@@ -28,11 +28,11 @@ pub(super) struct BrowserSessions(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    links: Vec<Kept>,
-    sessions: Vec<Kept>,
+    links: Vec<DashboardSession>,
+    sessions: Vec<DashboardSession>,
 }
 
-struct Kept {
+struct DashboardSession {
     hash: [u8; 32],
     csrf: Secret<String>,
     path_key: Secret<String>,
@@ -73,10 +73,10 @@ impl BrowserSessions {
     /// Makes a link that works once and soon ends; `None` without randomness.
     pub(super) fn new_link(&self) -> Option<Secret<String>> {
         let token = random::token().ok()?;
-        let kept = Kept::new("link", &token, LINK_TIMEOUT, LINK_TIMEOUT)?;
+        let kept = DashboardSession::new("link", &token, LINK_TIMEOUT, LINK_TIMEOUT)?;
         let mut table = self.lock();
         table.links.push(kept);
-        // Whoever asks again and again makes the oldest end.
+        // Beyond the limit, the oldest links end.
         let more = table.links.len().saturating_sub(MOST_LINKS);
         table.links.drain(..more);
         Some(token)
@@ -93,7 +93,7 @@ impl BrowserSessions {
             return None;
         }
         let cookie = random::token().ok()?;
-        let session = Kept::new(
+        let session = DashboardSession::new(
             "session",
             &cookie,
             BROWSER_IDLE_TIMEOUT,
@@ -148,7 +148,7 @@ impl BrowserSessions {
         self.with(cookie, |session| session.last_call = Some(Arc::new(call)));
     }
 
-    fn with<T>(&self, cookie: &str, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+    fn with<T>(&self, cookie: &str, change: impl FnOnce(&mut DashboardSession) -> T) -> Option<T> {
         let hash = hash("session", cookie);
         let mut table = self.lock();
         let at = position(&table.sessions, &hash)?;
@@ -169,7 +169,7 @@ impl BrowserSessions {
     }
 }
 
-impl Kept {
+impl DashboardSession {
     fn new(kind: &str, token: &Secret<String>, idle: Duration, longest: Duration) -> Option<Self> {
         let now = Instant::now();
         Some(Self {
@@ -189,7 +189,7 @@ impl Kept {
 }
 
 /// Looks at all of them, whichever it is.
-fn position(all: &[Kept], hash: &[u8; 32]) -> Option<usize> {
+fn position(all: &[DashboardSession], hash: &[u8; 32]) -> Option<usize> {
     let mut found = None;
     for (at, kept) in all.iter().enumerate() {
         if constant_time_eq(&kept.hash, hash) {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_session_and_a_session_no_link() {
+    fn a_link_is_not_accepted_as_a_session_nor_a_session_as_a_link() {
         let sessions = BrowserSessions::default();
         let link = sessions.new_link().unwrap();
         assert!(sessions.find(link.expose()).is_none());

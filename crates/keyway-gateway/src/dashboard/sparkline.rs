@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_is_no_line() {
+    fn a_single_call_draws_no_line() {
         assert!(sparkline(&[]).is_none());
         assert!(sparkline(&[Duration::ZERO]).is_none());
         assert!(sparkline(&[Duration::ZERO; 2]).is_some());

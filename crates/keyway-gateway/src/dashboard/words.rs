@@ -8,7 +8,7 @@ use keyway_config::method::Method;
 
 use super::backend::ServerView;
 use crate::activity::Outcome;
-use keyway_mcp::states::{Reason, Standing, State};
+use keyway_mcp::states::{Reason, ServerState, State};
 
 /// How a state looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Shown {
 }
 
 /// Returns how a state looks.
-pub(super) const fn shown(standing: Standing) -> Shown {
+pub(super) const fn shown(standing: ServerState) -> Shown {
     let (class, sign, label) = match (standing.state, standing.reason) {
         (State::Connected, _) => ("good", "✓", "Connected"),
         (State::NeedsAuth, Some(Reason::Authorizing)) => ("wait", "…", "Signing in"),
@@ -38,7 +38,7 @@ pub(super) const fn shown(standing: Standing) -> Shown {
 }
 
 /// Says why a server is in its state.
-pub(super) const fn why(standing: Standing) -> &'static str {
+pub(super) const fn why(standing: ServerState) -> &'static str {
     match (standing.state, standing.reason) {
         (State::Connected, _) => "It answered the last request.",
         (State::Disabled, _) => "It is disabled in its file.",
@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn what_a_person_has_to_do_never_looks_like_a_failure() {
-        let trust = Standing::new(State::Pending, Reason::PendingTrust);
-        let ended = Standing::new(State::NeedsAuth, Reason::ReauthRequired);
+        let trust = ServerState::new(State::Pending, Reason::PendingTrust);
+        let ended = ServerState::new(State::NeedsAuth, Reason::ReauthRequired);
         for standing in [trust, ended] {
             assert_eq!(shown(standing).label, "Needs you");
         }
-        assert_eq!(shown(Standing::CONNECTED).class, "good");
+        assert_eq!(shown(ServerState::CONNECTED).class, "good");
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct ClientMessage {
     pub(super) route: Route,
     pub(super) headers: HeaderMap,
     pub(super) frame: Frame,
-    /// Recorded when everybody who answers has let go of it.
+    /// Records the request when its last owner drops it.
     pub(super) recorder: Option<Arc<RequestRecorder>>,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn prefers_events(headers: &HeaderMap) -> bool {
     first.is_some_and(|text| text.trim_start().starts_with("text/event-stream"))
 }
 
-/// Describes a request for a room; `None` if the message is none.
+/// Describes a request to a connection; `None` if the message is not a request.
 pub(super) fn asked(envelope: &Envelope<'_>, headers: &HeaderMap) -> Option<RequestInfo> {
     let id = envelope.id().filter(|_| envelope.method.is_some())?;
     let params = envelope.params.map_or("", |params| params.get());

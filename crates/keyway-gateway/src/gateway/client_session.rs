@@ -1,8 +1,8 @@
-//! A client's stay: its session goes on while the connection behind it is exchanged for another.
+//! A client's session, which continues while the connection behind it is replaced by another.
 //!
-//! That happens when somebody signs in or out. The new connection is greeted as the client greeted,
-//! what the server says there is not told again, and streams go on where they were. The account
-//! stays the same, or the stay is over.
+//! That happens when a person signs in or out. The new connection gets the client's own
+//! `initialize`, its result is not passed on, and streams continue where they were. The account
+//! stays the same, or the session is over.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,7 @@ use keyway_mcp::jsonrpc;
 use keyway_mcp::splice::with_member;
 use keyway_mcp::version::ClientEra;
 
-/// One client, and the room that it is in.
+/// One client, and its current connection.
 ///
 /// ```text
 ///   started ──initialize answered──▶ Current ──server replaced, or signed out──▶ Reconnect
@@ -56,7 +56,7 @@ pub(super) struct ClientSession {
     /// `Release` and `Acquire`: set before `notifications/initialized` is passed on, under the lock
     /// of `connection`. A migration that read it before looks again when it replaces the connection.
     is_initialized: AtomicBool,
-    /// How often somebody had signed out when the room was opened.
+    /// The number of sign-outs when the connection was opened.
     /// Stored after the connection: a reader that sees the old count with the new connection only
     /// looks once more.
     sign_out_count: AtomicU64,
@@ -67,7 +67,7 @@ pub(super) struct ClientSession {
 /// What both sides agreed on.
 #[derive(Debug, Clone)]
 struct Negotiated {
-    /// What the client began with; none if it is too long to be kept.
+    /// The client's first request; `None` if it is too long to be kept.
     initialize: Option<Frame>,
     /// The version that was agreed on, as written.
     version: Option<Box<str>>,
@@ -75,7 +75,7 @@ struct Negotiated {
 }
 
 impl Negotiated {
-    /// Returns the greeting as it would have been, had the client known the version.
+    /// Returns the `initialize` request as if the client had asked for the agreed version.
     fn initialize_request(&self) -> Option<Frame> {
         let initialize = self.initialize.as_ref()?;
         let asked_for = || {
@@ -87,7 +87,7 @@ impl Negotiated {
         Some(asked_for().unwrap_or_else(|| initialize.clone()))
     }
 
-    /// Says whether a welcome is one to the same as before.
+    /// Says whether a result agrees on the same version as before.
     fn accepts(&self, result: &Frame) -> bool {
         let is_same = |result: InitializeResult<'_>| {
             let version = result.version.map(RawValue::get);
@@ -97,7 +97,7 @@ impl Negotiated {
     }
 }
 
-/// Who came, to where, over whose account.
+/// The principal of a session, its route, and its account.
 #[derive(Debug)]
 pub(super) struct SessionOwner {
     principal: Principal,
@@ -106,7 +106,7 @@ pub(super) struct SessionOwner {
 }
 
 impl SessionOwner {
-    /// Whoever sends a message; whose account it is will turn out.
+    /// The sender of a message; its account is not known yet.
     pub(super) fn of(message: &ClientMessage) -> Self {
         Self {
             principal: message.principal.clone(),
@@ -118,7 +118,7 @@ impl SessionOwner {
     /// Opens the first connection, and sends `initialize` there.
     ///
     /// A server that is down or refuses its credential is served by an aggregate of one, which
-    /// answers in its place, has a tool that says what is wrong, and goes on with the server when
+    /// answers in its place, has a tool that says what is wrong, and continues with the server when
     /// it is back: a client drops a server whose `initialize` fails, and does not come back.
     pub(super) async fn open_connection(
         &self,
@@ -145,7 +145,7 @@ impl SessionOwner {
 }
 
 impl ClientSession {
-    /// Begins with a room where the client said `initialize`.
+    /// Begins with the connection on which `initialize` was sent.
     pub(super) fn start(
         connection: Arc<UpstreamConnection>,
         owner: SessionOwner,
@@ -168,7 +168,7 @@ impl ClientSession {
         })
     }
 
-    /// Notes how the client was welcomed.
+    /// Notes the result of `initialize`.
     pub(super) fn initialized_with(&self, result: &Frame) {
         let result = InitializeResult::read(result).unwrap_or_default();
         let mut negotiated = lock(&self.negotiated);
@@ -177,7 +177,7 @@ impl ClientSession {
         negotiated.version = version.filter(|it| it.starts_with('"')).map(Into::into);
     }
 
-    /// Returns the room as it is now.
+    /// Returns the current connection.
     pub(super) fn connection(&self) -> Arc<UpstreamConnection> {
         Arc::clone(&lock(&self.connection))
     }
@@ -188,7 +188,7 @@ impl ClientSession {
             || self.connection().is_over()
     }
 
-    /// Says whether the room still leads where the client wants to go.
+    /// Says whether the connection still leads to the client's route.
     pub(super) fn validity(&self, servers: &[Arc<ServedServer>]) -> Validity {
         let connection = self.connection();
         let sign_out_count = self.sign_out_count.load(Ordering::Acquire);
@@ -204,7 +204,7 @@ impl ClientSession {
         }
     }
 
-    /// Returns the room to go on in, after the client was moved if need be; `None` at the end.
+    /// Returns the connection to use, after the client was moved if need be; `None` at the end.
     pub(super) async fn reconnect_if_needed(
         self: &Arc<Self>,
         router: &Arc<Router>,
@@ -214,7 +214,7 @@ impl ClientSession {
             Validity::Expired => None,
             Validity::Reconnect => {
                 let (session, router) = (Arc::clone(self), Arc::clone(router));
-                // Aside, so that it comes to an end even if whoever asked goes away.
+                // In a task of its own, so that it finishes even if the request is dropped.
                 let migration = tokio::spawn(async move {
                     let _migration = session.migration.lock().await;
                     session.migrate(&router).await
@@ -224,7 +224,7 @@ impl ClientSession {
         }
     }
 
-    /// Moves the client if need be, unless somebody does already.
+    /// Moves the client if need be, unless another task does already.
     pub(super) async fn migrate_in_background(&self, router: &Router) {
         if let Ok(_migration) = self.migration.try_lock() {
             Box::pin(self.migrate(router)).await;
@@ -248,7 +248,7 @@ impl ClientSession {
         Arc::clone(&current)
     }
 
-    /// Ends the connection in good order.
+    /// Closes the connection cleanly.
     pub(super) async fn close(&self) {
         self.is_over.store(true, Ordering::Release);
         self.connection().close().await;
@@ -287,7 +287,7 @@ impl ClientSession {
         self.sign_out_count.store(sign_out_count, Ordering::Release);
         router.closing.spawn(before.close_when_idle());
         if self.is_over() {
-            // It ended meanwhile, and whoever ended it saw the other room.
+            // The session ended meanwhile, and closed only the old connection.
             connection.close().await;
             return None;
         }
@@ -298,7 +298,7 @@ impl ClientSession {
         Some(connection)
     }
 
-    /// Opens another room in the place of one, and greets there as the client did.
+    /// Opens another connection in place of one, and sends the client's `initialize` there.
     async fn reinitialize(
         &self,
         router: &Router,
@@ -328,14 +328,15 @@ impl ClientSession {
                 _ => {}
             }
         }
-        // Whoever has just signed out must not come back with what is about to be deleted, and a
-        // server may not answer now: this says so, and goes on when there is a way.
+        // After a sign-out, the session must not use tokens that are about to be deleted, and the
+        // server may not answer now: the aggregate of one says so, and continues once it can
+        // connect.
         let bound = router.connect_dynamic(principal, &route, Some(account));
         let bound = self.bound_to_entry(bound, &route);
         self.initialize_on(bound, before, is_initialized).await
     }
 
-    /// Binds a connection to the entry, which the stay must not outlive.
+    /// Binds a connection to the entry, which the session must not outlive.
     fn bound_to_entry(&self, mut bound: BoundConnection, route: &Route) -> BoundConnection {
         if let (None, Some(server)) = (&bound.binding, route.only()) {
             let binding = Binding::new(server, &self.owner.principal, route);
@@ -413,7 +414,7 @@ impl<'a> InitializeResult<'a> {
 }
 
 const VERSION: &str = "protocolVersion";
-/// Who says more at the beginning begins anew when something changes.
+/// A client with a longer `initialize` has to start a new session after a change.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 const INITIALIZED: &str = "notifications/initialized";
 

@@ -14,7 +14,7 @@ use keyway_mcp::aggregate::{
     aggregate_with_members,
 };
 use keyway_mcp::declaration_site::DeclarationSite;
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
 ///
@@ -41,7 +41,7 @@ struct PinnedUpstream {
 }
 
 impl Connector for PinnedUpstream {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         self.upstream.connect_as(&self.account)
     }
 

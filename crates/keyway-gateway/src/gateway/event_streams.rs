@@ -34,7 +34,7 @@ struct StreamTable {
     events: usize,
 }
 
-/// One stream: who reads it, and what it brought of late.
+/// One stream: its reader, and its latest events.
 ///
 /// ```text
 ///   begin ──▶ read ──reader gone──▶ unread ──resume──▶ read
@@ -48,12 +48,12 @@ struct EventStream {
     kept: VecDeque<(u64, Bytes)>,
     /// The number of the latest event.
     latest: u64,
-    /// The latest event that somebody was there to read.
+    /// The latest event that had a reader.
     delivered: u64,
     is_over: bool,
-    /// Whether nothing is kept, because nobody can come back for it.
+    /// Whether nothing is kept, because no client can resume the stream.
     is_unbuffered: bool,
-    /// Since when nobody reads, or nothing more comes.
+    /// Since when it has no reader, or nothing more comes.
     idle_since: Instant,
 }
 
@@ -80,7 +80,7 @@ impl EventStreams {
         (number, pieces)
     }
 
-    /// Opens the stream for what belongs to no request, beginning with what nobody has read; one
+    /// Opens the stream for what belongs to no request, beginning with what was not read yet; one
     /// that was open ends.
     pub(super) fn listen(&self, priming: Priming) -> mpsc::Receiver<Bytes> {
         let mut table = self.lock();
@@ -91,8 +91,7 @@ impl EventStreams {
         pieces
     }
 
-    /// Lets what belongs to no request be read on a stream that is there already, and that nobody
-    /// comes back to.
+    /// Sends what belongs to no request on a stream that is open already and cannot be resumed.
     pub(super) fn attach(&self, out: mpsc::Sender<Bytes>) {
         let mut table = self.lock();
         let stream_state = table.by_number.entry(STANDALONE).or_default();
@@ -125,7 +124,7 @@ impl EventStreams {
         self.write(STANDALONE, frame).await;
     }
 
-    /// Writes a message; where nobody reads, it is only kept.
+    /// Writes a message; without a reader, it is only kept.
     pub(super) async fn write(&self, stream: u64, frame: &Frame) {
         let ready = self.lock().add(stream, frame);
         if let Some((out, event)) = ready {
@@ -135,7 +134,8 @@ impl EventStreams {
 
     /// Writes the answer, with which a stream ends.
     ///
-    /// One that is too large to be kept is kept as an error, so that nobody waits for it in vain.
+    /// One that is too large to be kept is kept as an error, so that the client does not wait for
+    /// it forever.
     pub(super) async fn finish(&self, stream: u64, id: &RequestId, frame: &Frame) {
         let ready = {
             let mut table = self.lock();
@@ -160,7 +160,7 @@ impl EventStreams {
         self.lock().remove(stream);
     }
 
-    /// Says whether somebody has read a stream in the last minutes.
+    /// Says whether a stream had a reader in the last minutes.
     pub(super) fn is_awaited(&self, stream: u64) -> bool {
         let mut table = self.lock();
         let Some(stream_state) = table.by_number.get_mut(&stream) else {
@@ -170,7 +170,7 @@ impl EventStreams {
         stream_state.is_read() || stream_state.idle_since.elapsed() < STREAM_RESUME_TIMEOUT
     }
 
-    /// Says whether somebody reads any of them.
+    /// Says whether any stream has a reader.
     pub(super) fn has_reader(&self) -> bool {
         self.lock()
             .by_number
@@ -212,7 +212,7 @@ impl EventStreams {
 }
 
 impl StreamTable {
-    /// Numbers and keeps an event; returns it with who is there to read it.
+    /// Numbers and keeps an event; returns it with its reader, if there is one.
     fn add(&mut self, stream: u64, frame: &Frame) -> Option<(mpsc::Sender<Bytes>, Bytes)> {
         if stream == STANDALONE {
             self.by_number.entry(STANDALONE).or_default();
@@ -262,7 +262,7 @@ impl StreamTable {
                 continue;
             }
             if !self.is_above() {
-                // Each of them has a request under way, and a room has a bound for those.
+                // Each of them has a request under way, and a connection has a limit for those.
                 return;
             }
             let Some(event) = self
@@ -310,10 +310,10 @@ impl Default for EventStream {
 }
 
 impl EventStream {
-    /// Lets somebody read from now on.
+    /// Attaches a reader.
     fn begin(&mut self, stream: u64, priming: Priming, out: mpsc::Sender<Bytes>) {
         let number = self.delivered;
-        // A client waits for the first byte before it goes on.
+        // A client waits for the first byte before it continues.
         let first = match priming {
             Priming::Event => reply::priming_event(EventId { stream, number }),
             Priming::None => reply::KEEP_ALIVE,
@@ -346,10 +346,10 @@ impl EventStream {
     }
 }
 
-/// Gives something to who waits; who does not take it in time has given up.
+/// Sends an item to its receiver; drops it if the receiver does not take it in time.
 pub(super) async fn deliver<T>(out: &mpsc::Sender<T>, item: T) {
     if let Err(mpsc::error::TrySendError::Full(item)) = out.try_send(item) {
-        // Boxed like everything rare: whoever gives anything would be as large.
+        // Boxed because it is rare: otherwise every caller's future would be as large.
         drop(Box::pin(timeout(STREAM_READ_TIMEOUT, out.send(item))).await);
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     recorder: Option<Arc<RequestRecorder>>,
 }
 
-/// Who learns from the answer which arguments are repeated in headers.
+/// Where to note, from the answer, which arguments are repeated in headers.
 #[derive(Debug)]
 pub(super) struct ToolHeaderUpdate {
     pub(super) tools: Arc<ToolHeaders>,
@@ -39,7 +39,7 @@ pub(super) struct ToolHeaderUpdate {
 /// What it means that a client goes away before its answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnDisconnect {
-    /// Nothing: the request goes on (2025-11-25, "Sending Messages to the Server" 6).
+    /// Nothing: the request continues (2025-11-25, "Sending Messages to the Server" 6).
     Continue,
     /// The request is cancelled (2026-07-28).
     Cancel,
@@ -102,7 +102,7 @@ impl Exchange {
         self
     }
 
-    /// Lets somebody learn from the answer.
+    /// Sets where tool headers are noted from the answer.
     pub(super) fn tool_headers(mut self, tool_headers: Option<ToolHeaderUpdate>) -> Self {
         self.tool_headers = tool_headers;
         self
@@ -152,7 +152,7 @@ impl Exchange {
             Ok(Some(Delivery::Interim(frame))) => self.stream(Some(frame)),
             Err(_) if is_kept => self.stream_kept(None),
             Err(_) => self.stream(None),
-            // The room answers everybody before it ends.
+            // The connection answers all pending requests before it ends.
             Ok(None) => reply::plain(StatusCode::BAD_GATEWAY, "no answer\n"),
         }
     }
@@ -177,7 +177,7 @@ impl Exchange {
         reply::events(pieces)
     }
 
-    /// Passes on what comes, up to the answer or until nobody reads.
+    /// Passes on messages up to the answer, or until the reader is gone.
     async fn follow(mut self, out: mpsc::Sender<Bytes>) {
         loop {
             // Not biased: `recv` is cancel safe, and the pause starts over with every message. If

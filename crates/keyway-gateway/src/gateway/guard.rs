@@ -1,5 +1,5 @@
-//! Which requests are ours at all: neither a page of somebody else's nor a name of somebody else's
-//! may reach the gateway (threat B6).
+//! Which requests the gateway accepts at all: neither a page of another origin nor a request for
+//! another host name may reach it (threat B6).
 
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Uri};

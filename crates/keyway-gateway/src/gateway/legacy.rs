@@ -87,7 +87,7 @@ impl Gateway {
         else {
             return busy();
         };
-        // Whoever asked may go away before there is a session.
+        // The client may go away before there is a session.
         let close_on_drop = CloseOnDrop::new(Arc::clone(&connection));
         // Nothing that a server says before has to be known before the session is.
         let answer = loop {

@@ -1,4 +1,4 @@
-//! Which changes a client was told to expect when it was welcomed.
+//! Which changes the result of `initialize` told a client to expect.
 
 use keyway_mcp::jsonrpc;
 use keyway_transport::Frame;

@@ -27,12 +27,12 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Counts somebody who came.
+    /// Counts a client that connected.
     pub(super) fn come(&self) {
         self.present.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Somebody who came is gone.
+    /// Counts a client that disconnected.
     pub(super) fn go(&self) {
         self.present.fetch_sub(1, Ordering::Relaxed);
     }

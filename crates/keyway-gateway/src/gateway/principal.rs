@@ -1,4 +1,4 @@
-//! Who may come in: the holders of capabilities as the vault knows them now, and our own user.
+//! Who may use the gateway: clients with a token that the vault knows now, and our own user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use crate::gateway_token::{GatewayToken, TokenHash, TokenReader};
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug, Clone)]
 pub(super) enum Principal {
-    /// Whoever has a capability.
+    /// A client with a gateway token.
     Token(Arc<GatewayToken>),
     /// A process of our own user, on the socket.
     SameUser,
@@ -54,7 +54,7 @@ impl Principal {
     }
 }
 
-/// The capabilities that are in force.
+/// The gateway tokens that are valid.
 pub(super) struct TokenTable {
     read: TokenReader,
     /// Held for one look or one replacement, never across an await.
@@ -86,7 +86,7 @@ impl TokenTable {
         }
     }
 
-    /// Returns who sends a request; `None` if it is nobody we know.
+    /// Returns the principal of a request; `None` if it is unknown.
     pub(super) async fn principal(&self, peer: Peer, headers: &HeaderMap) -> Option<Principal> {
         if peer == Peer::SameUser {
             return Some(Principal::SameUser);
@@ -102,7 +102,7 @@ impl TokenTable {
         found.map(Principal::Token)
     }
 
-    /// Says whether a capability is still in force, by what was last read.
+    /// Says whether a gateway token is still valid, by what was last read.
     pub(super) fn has(&self, hash: TokenHash) -> bool {
         self.table().known.contains_key(&hash)
     }
@@ -126,7 +126,7 @@ impl TokenTable {
         self.table().known.get(&hash).cloned()
     }
 
-    /// Reads the capabilities anew. Where that fails, nobody is let in.
+    /// Reads the gateway tokens again. If that fails, no token is accepted.
     pub(super) async fn refresh(&self) {
         let begun = Instant::now();
         let _turn = self.reading.lock().await;

@@ -122,7 +122,7 @@ pub(super) fn priming_event(id: EventId) -> Bytes {
     format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n").into()
 }
 
-/// Says nothing, so that everybody between sees that the stream is alive.
+/// An empty comment, so that every proxy between sees that the stream is alive.
 pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": \n\n");
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -9,7 +9,7 @@ use keyway_transport::Connection;
 use keyway::connect::{ConnectionFingerprint, FingerprintKey};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 
 /// A server that is served.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct ServedServer {
     /// What tells it apart from another of the same name: it changes with whatever a connection
     /// that was made before must not outlive.
     pub digest: [u8; 32],
-    /// The same without who is signed in: it changes with whatever a client's session must not
+    /// The same without the signed-in account: it changes with whatever a client's session must not
     /// outlive.
     pub entry_digest: [u8; 32],
     /// How to reach it.
@@ -96,7 +96,10 @@ pub trait Upstream: Connector {
     /// Does what [`Connector::connect`] does, for a conversation that keeps to one account.
     ///
     /// Cancel safety: as [`Connector::connect`].
-    fn connect_as<'a>(&'a self, account: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>>;
+    fn connect_as<'a>(
+        &'a self,
+        account: &'a AccountPin,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>>;
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.
     fn fingerprint(&self, _key: &FingerprintKey) -> Option<ConnectionFingerprint> {

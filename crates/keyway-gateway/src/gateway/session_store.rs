@@ -43,7 +43,7 @@ struct Entries {
 
 type PoolKey = (Option<TokenHash>, Route);
 
-/// A session with an id, and who may use it.
+/// A session with an id, and the principal that may use it.
 #[derive(Debug)]
 struct StoredSession {
     /// `None` for a process of our own user. No other principal may use the session, even one that
@@ -74,8 +74,8 @@ impl SessionStore {
         entries.sessions.is_empty() && entries.pools.is_empty()
     }
 
-    /// Says whether a principal may start another Streamable HTTP session: there is room, or an
-    /// idle session that can make room.
+    /// Says whether a principal may start another Streamable HTTP session: the limit is not
+    /// reached, or an idle session can be evicted.
     pub(super) fn may_start(&self, principal: &Principal) -> bool {
         let entries = self.lock();
         match entries.shortage(principal.id(), MAX_STREAMABLE, SessionKind::is_streamable) {
@@ -85,7 +85,7 @@ impl SessionStore {
     }
 
     /// Stores a session and returns its new id. At the limit the session that was idle for longest
-    /// makes room: clients that crash, or that run for one command, do not end theirs. `None` if
+    /// is evicted: clients that crash, or that run for one command, do not end theirs. `None` if
     /// all are in use, or without randomness.
     pub(super) fn insert(
         &self,
@@ -145,7 +145,7 @@ impl SessionStore {
         }
     }
 
-    /// Says whether a stream is still stored: whoever took it out saw what it had by then.
+    /// Says whether a stream is still stored: the task that removed it saw what it had by then.
     pub(super) fn has_stream(&self, stream: &Arc<SseStream>) -> bool {
         let is_it = |it: &Arc<StoredSession>| match &it.kind {
             SessionKind::Sse(other) => Arc::ptr_eq(other, stream),

@@ -26,7 +26,7 @@ use super::*;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::OfferedEras;
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 
 /// Waits until something is so; panics if it never is.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -132,7 +132,7 @@ impl Link for EchoLink {
 }
 
 impl Connector for Echo {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
             let offer = OfferedEras::Legacy;
@@ -142,7 +142,7 @@ impl Connector for Echo {
 }
 
 impl Upstream for Echo {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 
@@ -404,7 +404,7 @@ async fn what_a_server_says_before_its_answer_comes_as_a_stream_and_the_rest_on_
         "{events:?}"
     );
     assert_eq!(events.len(), 2, "{events:?}");
-    // It came while nobody listened, and was kept.
+    // It came while no client listened, and was kept.
     let listening = running
         .client()
         .await
@@ -456,7 +456,7 @@ async fn modern_headers_that_say_something_else_are_refused_and_nothing_is_passe
         let answer = ask(headers.to_vec(), call.clone()).await;
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    // Who asks for a stream in the first place gets one, even if there is but one message.
+    // A client that asks for a stream gets one, even for a single message.
     let client = running.client().await.token("all");
     let client = right
         .iter()
@@ -544,7 +544,7 @@ async fn revoking_a_token_closes_its_sessions() {
     stream.read_to_end().await;
     let mut piece = [0; 256];
     let read = tokio::io::AsyncReadExt::read(&mut waiting, &mut piece).await;
-    assert!(read.unwrap() > 0, "whoever waits is told");
+    assert!(read.unwrap() > 0, "a waiting client is told");
     tending.abort();
     assert!(running.heard().contains(&"closed".to_owned()));
     let again = running
@@ -557,7 +557,7 @@ async fn revoking_a_token_closes_its_sessions() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused() {
+async fn a_body_that_is_not_a_message_is_refused() {
     let running = Running::start(&[]);
     let ask = |kind: &'static str, body: &'static str| {
         let running = &running;

@@ -1,5 +1,5 @@
-//! One connection to a server, shared by the HTTP requests of a client: who waits for which answer,
-//! and where everything else that the server says goes.
+//! One connection to a server, shared by the HTTP requests of a client: which request waits for
+//! which answer, and where everything else that the server sends goes.
 
 mod early_events;
 mod pending_requests;
@@ -39,7 +39,7 @@ use keyway_mcp::negotiation::{FirstAnswer, FirstRequest, Negotiated, Outcome, ne
 use keyway_mcp::timeouts::DISCOVERY_TIMEOUT;
 use keyway_mcp::version::ClientEra;
 
-/// A connection and who uses it.
+/// A connection, and the requests that use it.
 ///
 /// ```text
 ///   opening ──first request sent──▶ read by `pump` ──detach──▶ detached: only requests
@@ -62,16 +62,16 @@ pub(super) struct UpstreamConnection {
     state: Mutex<PendingRequests>,
     /// For clients that keep a session; others have none.
     pub(super) streams: Arc<EventStreams>,
-    /// Whether the client and its streams are in another room by now.
+    /// Whether the client and its streams have moved to another connection.
     /// Only ever set; `Release` and `Acquire`, because the streams are handed over before it is
     /// set. A message that is routed at the same moment may still reach the streams, which are the
     /// client's either way.
     is_detached: AtomicBool,
-    /// What the client was told to expect, where that was somebody else.
+    /// What the client was told to expect, if that was on an earlier connection.
     list_changed: OnceLock<ListChanged>,
 }
 
-/// What somebody who waits is given.
+/// What a waiting request gets.
 #[derive(Debug)]
 pub(super) enum Delivery {
     /// Something beside the answer.
@@ -99,7 +99,7 @@ pub(super) struct OpenedUpstream {
     pub(super) has_failed: bool,
 }
 
-/// A room that nobody keeps yet: it ends unless somebody does.
+/// A connection without an owner yet; dropping it closes the connection unless it was kept.
 #[derive(Debug)]
 pub(super) struct CloseOnDrop(Option<Arc<UpstreamConnection>>);
 
@@ -108,7 +108,7 @@ impl CloseOnDrop {
         Self(Some(connection))
     }
 
-    /// Leaves the room to who keeps it now.
+    /// Leaves the connection open; another value owns it now.
     pub(super) fn keep(mut self) {
         self.0 = None;
     }
@@ -118,7 +118,7 @@ impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         let runtime = Handle::try_current();
         if let (Some(connection), Ok(runtime)) = (self.0.take(), runtime) {
-            // What its client listens to may be another's by now.
+            // Its client may listen on another connection by now.
             connection.detach();
             drop(runtime.spawn(async move { connection.close().await }));
         }
@@ -126,7 +126,7 @@ impl Drop for CloseOnDrop {
 }
 
 impl UpstreamConnection {
-    /// Sends the first request of a client, and goes on in the era that the server speaks.
+    /// Sends the first request of a client, and continues in the era that the server speaks.
     pub(super) async fn open(
         bound: BoundConnection,
         frame: Frame,
@@ -191,7 +191,7 @@ impl UpstreamConnection {
         self.lock().register(asked)
     }
 
-    /// Sends a request that was [entered](Self::enter).
+    /// Sends a request that was [registered](Self::register).
     pub(super) async fn send_request(&self, frame: Frame, id: &RequestId) {
         if let Err(error) = self.link.send(frame).await {
             let id = id.clone();
@@ -229,7 +229,7 @@ impl UpstreamConnection {
         self.streams.resume(last)
     }
 
-    /// Returns for how long nobody has used it; next to nothing while somebody does.
+    /// Returns how long it has been idle; next to nothing while it is in use.
     pub(super) fn idle_time(&self) -> Duration {
         let is_used = self.is_used();
         let mut state = self.lock();
@@ -244,7 +244,7 @@ impl UpstreamConnection {
         self.is_used() || self.lock().was_used()
     }
 
-    /// Says whether somebody waits for an answer or reads a stream.
+    /// Says whether a request waits for an answer or a stream has a reader.
     pub(super) fn is_used(&self) -> bool {
         let is_read = !self.is_detached() && self.streams.has_reader();
         is_read || !self.lock().pending.is_empty()
@@ -258,7 +258,7 @@ impl UpstreamConnection {
         recorder.end(activity::outcome(answer, code));
     }
 
-    /// Says whether it still leads where its client wants to go.
+    /// Says whether it still leads to its client's route.
     pub(super) fn validity(&self, servers: &[Arc<ServedServer>]) -> Validity {
         self.binding
             .as_ref()
@@ -270,7 +270,7 @@ impl UpstreamConnection {
         self.members.is_none()
     }
 
-    /// Lets the client go on in another room; only the calls under way are still answered here.
+    /// Moves the client to another connection; only pending calls are still answered here.
     pub(super) fn detach(&self) {
         self.is_detached.store(true, Ordering::Release);
     }
@@ -331,7 +331,7 @@ impl UpstreamConnection {
         Box::pin(self.end(&why)).await;
     }
 
-    /// Fails whoever waits, and lets nobody in any more.
+    /// Fails all waiting requests, and accepts no more.
     async fn end(&self, why: &TransportError) {
         let pending = {
             let mut state = self.lock();
@@ -376,7 +376,7 @@ impl UpstreamConnection {
         }
     }
 
-    /// Answers in place of what the client has no room for.
+    /// Answers with an error in place of a message beyond the client's byte budget.
     async fn reject_oversized(&self, frame: &Frame) {
         let id = frame.envelope().ok().and_then(|envelope| {
             let id = envelope.id();

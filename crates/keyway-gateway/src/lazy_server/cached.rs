@@ -14,12 +14,12 @@ pub(super) struct Cached<T> {
 #[derive(Debug)]
 struct Made<T> {
     it: Arc<T>,
-    /// When it was made, or last used where somebody watches.
+    /// When it was made, or last used if it is watched.
     at: Instant,
 }
 
 impl<T> Cached<T> {
-    /// Where nobody watches, it counts for a moment.
+    /// A value that is not watched counts for [`PLAN_CACHE_TIME`].
     pub(super) const fn unwatched() -> Self {
         Self {
             made: None,
@@ -27,7 +27,7 @@ impl<T> Cached<T> {
         }
     }
 
-    /// Whoever watches what it depends on replaces it at a change: until then it counts.
+    /// A watched value counts until the watching task replaces it after a change.
     pub(super) const fn watched() -> Self {
         Self {
             made: None,
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_watches_counts_for_a_second_however_often_it_is_used() {
+    fn an_unwatched_value_counts_for_a_second_however_often_it_is_used() {
         let (mut cached, begun) = (Cached::unwatched(), Instant::now());
         assert!(cached.get(begun).is_none());
         cached.put(&Arc::new(7), begun);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_watches_counts_until_nobody_has_asked_for_a_minute() {
+    fn a_watched_value_counts_until_it_was_not_used_for_a_minute() {
         let mut now = Instant::now();
         let mut cached = Cached::watched();
         cached.put(&Arc::new(7), now);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_let_go_of_and_not_only_hidden() {
+    fn forgotten_values_are_dropped_and_not_only_hidden() {
         let (mut cached, it, begun) = (Cached::unwatched(), Arc::new(7), Instant::now());
         cached.put(&it, begun);
         assert!(cached.forget(begun + PLAN_UNUSED_TIMEOUT));

@@ -12,7 +12,7 @@ use super::server_records::Seen;
 use crate::dashboard::{ServerId, Tool};
 
 impl LocalBackend {
-    /// Returns the host that asks nobody, for one server.
+    /// Returns the host that asks no person, for one server.
     pub(super) fn host_of(&self, id: &ServerId) -> Host {
         self.host.with_redaction_values(self.records.supplied(id))
     }
@@ -101,7 +101,7 @@ fn answer(raw: Box<RawValue>, redactor: &Redactor) -> Box<RawValue> {
     RawValue::from_string(masked.to_string()).unwrap_or_default()
 }
 
-/// Puts what is no value of its own into a string.
+/// Makes a JSON string of text that is not JSON itself.
 fn text_of(text: String) -> Box<RawValue> {
     let quoted = Value::String(text).to_string();
     RawValue::from_string(quoted).unwrap_or_default()

@@ -50,7 +50,7 @@ impl ServerRecord {
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) diagnosis: Diagnosis,
-    /// Whether nobody has to sign in.
+    /// Whether it needs no sign-in.
     pub(super) is_open: bool,
     pub(super) tools: Arc<[Tool]>,
 }
@@ -106,7 +106,7 @@ impl ServerRecords {
         self.changed.is_watched()
     }
 
-    /// Begins to do something about a server; `None` if somebody does already.
+    /// Begins to work on a server; `None` if another task does already.
     pub(super) fn begin(self: &Arc<Self>, id: &ServerId) -> Option<Turn> {
         let begun = self.change(id, |record| !std::mem::replace(&mut record.is_busy, true));
         begun.then(|| Turn {
@@ -160,7 +160,7 @@ impl ServerRecords {
         });
     }
 
-    /// Says whether the last question about a server was given up, which is no fault of anybody's.
+    /// Says whether the last question about a server was given up, which is not a fault.
     pub(super) fn was_given_up(&self, id: &ServerId) -> bool {
         self.of(id).given_up
     }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_page_open_is_somebody_to_ask() {
+    fn an_open_page_means_that_a_person_can_be_asked() {
         let records = ServerRecords::default();
         assert!(!records.is_watched());
         let page = records.changes();

@@ -14,7 +14,7 @@ pub(super) fn problems(schema: Schema<'_>, arguments: &Map<String, Value>) -> Ve
     };
     check.strangers(schema, arguments);
     let whole = Value::Object(arguments.clone());
-    check.value(schema, &whole, &Place::default(), 0);
+    check.value(schema, &whole, &ArgumentPath::default(), 0);
     check.problems.truncate(SHOWN);
     check.problems
 }
@@ -25,7 +25,7 @@ struct Check {
 }
 
 impl Check {
-    fn value(&mut self, schema: Schema<'_>, value: &Value, place: &Place, depth: usize) {
+    fn value(&mut self, schema: Schema<'_>, value: &Value, place: &ArgumentPath, depth: usize) {
         let Some(left) = self.effort.checked_sub(1).filter(|_| depth < DEPTH) else {
             return;
         };
@@ -72,7 +72,7 @@ impl Check {
         &mut self,
         schema: Schema<'_>,
         members: &Map<String, Value>,
-        place: &Place,
+        place: &ArgumentPath,
         depth: usize,
     ) {
         for name in schema.required() {
@@ -112,11 +112,11 @@ impl Check {
             .keys()
             .filter(|name| schema.property(name).is_none())
         {
-            self.stranger(schema, name, &Place::default());
+            self.stranger(schema, name, &ArgumentPath::default());
         }
     }
 
-    fn stranger(&mut self, schema: Schema<'_>, name: &str, place: &Place) {
+    fn stranger(&mut self, schema: Schema<'_>, name: &str, place: &ArgumentPath) {
         let known = schema.properties();
         let near = nearest_name(name, known.iter().map(|property| property.name));
         let near = near.map(|near| format!("; did you mean `{}`?", printable(&near)));
@@ -124,7 +124,7 @@ impl Check {
         self.report(&place.member(name), &words);
     }
 
-    fn bounds(&mut self, schema: Schema<'_>, value: &Value, place: &Place) {
+    fn bounds(&mut self, schema: Schema<'_>, value: &Value, place: &ArgumentPath) {
         let number = |key: &str| schema.here.get(key).and_then(Value::as_f64);
         let (measured, least, most, what) = match value {
             Value::Number(value) => (value.as_f64(), "minimum", "maximum", ""),
@@ -153,12 +153,12 @@ impl Check {
             problems: Vec::new(),
             effort: self.effort,
         };
-        inner.value(schema, value, &Place::default(), depth + 1);
+        inner.value(schema, value, &ArgumentPath::default(), depth + 1);
         self.effort = inner.effort;
         inner.problems.is_empty()
     }
 
-    fn report(&mut self, place: &Place, words: &str) {
+    fn report(&mut self, place: &ArgumentPath, words: &str) {
         let problem = format!("{} {words}", place.quoted());
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -220,9 +220,9 @@ fn one_of(words: &[Value]) -> String {
 
 /// Where in the arguments a value stands, as a person would write it.
 #[derive(Debug, Clone, Default)]
-struct Place(String);
+struct ArgumentPath(String);
 
-impl Place {
+impl ArgumentPath {
     fn member(&self, name: &str) -> Self {
         if self.0.is_empty() {
             return Self(name.to_owned());

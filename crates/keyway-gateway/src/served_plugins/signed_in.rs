@@ -1,4 +1,4 @@
-//! Who was signed in to a server, and what that means for connections.
+//! The account that was signed in to a server, and what that means for connections.
 
 use std::sync::atomic::Ordering;
 
@@ -6,11 +6,11 @@ use keyway::sign_in::SignIn;
 
 use crate::lazy_server::Presence;
 
-/// Who was signed in to a server, and how often somebody was no longer.
+/// The account that was signed in to a server, and how often a sign-in ended.
 #[derive(Debug, Default)]
 pub(super) struct SignedIn {
     pub(super) presence: Presence,
-    /// As it was when somebody was seen to be in.
+    /// As it was when a sign-in was last seen.
     account: Option<Option<String>>,
     ended: u64,
 }
@@ -20,7 +20,7 @@ impl SignedIn {
     pub(super) fn see(&mut self, sign_in: Option<SignIn>) {
         let is_in = sign_in.is_some();
         let account = sign_in.map(|sign_in| sign_in.account);
-        // A sign-in that appears wakes those who wait for it; one that ends closes connections.
+        // A new sign-in wakes the tasks that wait for it; one that ends closes connections.
         // `Relaxed`: one flag, exchanged in one step; what it is about is read from the store.
         let was_in = self.presence.swap(is_in, Ordering::Relaxed);
         if was_in && (!is_in || self.account.is_some() && self.account != account) {

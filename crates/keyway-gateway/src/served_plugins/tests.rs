@@ -125,7 +125,7 @@ async fn a_program_that_changes_concerns_its_own_server() {
     served.folder.put("p0/run-0.sh", "#!/bin/sh\nexit 1\n");
     let after = served.settle().unwrap();
     assert_eq!(served.plugins.plan_count(), planned + 1);
-    // Its connections end, for nobody has approved what it runs now; the others' stay.
+    // Its connections end, because what it runs now is not approved; the others' stay.
     assert_ne!(find(&after, 0).entry_digest, find(&before, 0).entry_digest);
     for at in 1..3 {
         assert!(find(&after, at).is_same_as(find(&before, at)), "{at}");
@@ -133,7 +133,7 @@ async fn a_program_that_changes_concerns_its_own_server() {
 }
 
 #[tokio::test]
-async fn an_approval_reaches_who_waits_for_it() {
+async fn an_approval_reaches_a_client_that_waits_for_it() {
     let mut served = Served::new(2);
     let before = served.plugins.servers();
     find(&before, 0).upstream.find_sign_in().await;

@@ -8,7 +8,7 @@ use super::SharedRequest;
 use keyway::connect::{ConnectionFingerprint, FingerprintKey};
 use keyway_secret::random;
 
-/// What makes one greeting differ from every other, so that no answer serves twice.
+/// What makes one handshake differ from every other, so that no answer can be replayed.
 #[derive(Debug)]
 pub(super) struct Nonce(String);
 
@@ -18,7 +18,7 @@ impl Nonce {
     }
 }
 
-/// Who comes, and proof of what a connection of its own would depend on.
+/// What a process asks for, and proof of what a connection of its own would depend on.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientHello {
@@ -41,7 +41,7 @@ impl ClientHello {
         }
     }
 
-    /// Says whether it comes from who would make the connection that we would make.
+    /// Says whether its sender would make the same connection as we would.
     pub(super) fn matches(&self, own: &ConnectionFingerprint, key: &FingerprintKey) -> bool {
         self.keyway == VERSION && proof(CLIENT_LABEL, &self.nonce, own, key).matches(&self.proof)
     }
@@ -56,7 +56,7 @@ impl ClientHello {
     }
 }
 
-/// Proof that who listens has the same key and would make the same connection.
+/// Proof that the listener has the same key and would make the same connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerHello {
@@ -77,7 +77,7 @@ impl ServerHello {
         }
     }
 
-    /// Says no, and not why.
+    /// Refuses, without a reason.
     pub(super) async fn refuse(to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         let refusal = Self {
             keyway: VERSION,
@@ -117,7 +117,7 @@ fn proof(
     key.hash(side, &[nonce.as_bytes(), fingerprint.as_bytes()])
 }
 
-/// Reads a line byte by byte: what follows it is for somebody else.
+/// Reads a line byte by byte: the next reader gets what follows it.
 async fn read_line(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     while line.len() < MAX_LINE_BYTES {

@@ -1,4 +1,5 @@
-//! The guest's side: lines pass through, and when the host is gone the guest goes on alone.
+//! The side that uses a shared connection: it relays lines, and continues alone without the
+//! gateway.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -19,11 +20,11 @@ use keyway_mcp::bridge::input::{Incoming, Input};
 use keyway_mcp::bridge::output::Output;
 use keyway_mcp::bridge::resume;
 
-/// Serves a client through a host, until the client goes away.
+/// Serves a client through a gateway, until the client goes away.
 ///
-/// When the host does, requests under way are answered with an error: they may have been acted on,
-/// and are not sent again. What follows goes through a connection that `alone` makes, which is
-/// greeted as the client greeted.
+/// When the gateway goes away, pending requests get an error: they may have been acted on, and are
+/// not sent again. Later ones go through a connection that `alone` makes, which gets the client's
+/// own `initialize`.
 ///
 /// ```text
 ///   through the host ──host gone──▶ requests under way fail ──▶ alone: `initialize` is repeated,
@@ -80,7 +81,7 @@ enum End {
     Host,
 }
 
-/// What the client said that counts after the host is gone.
+/// What the client sent that counts after the gateway is gone.
 ///
 /// The lock is held for one message at a time. Both halves of [`pass`] run in one task, so it is
 /// never contended.
@@ -152,7 +153,7 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     };
     let downwards = async {
         loop {
-            // What cannot be read of the host is its end as well. Both sides are cancel safe.
+            // A failed read from the gateway is its end as well. Both sides are cancel safe.
             let frame = tokio::select! {
                 Some(refusal) = refused.recv() => {
                     output.refuse(refusal);

@@ -1,4 +1,4 @@
-//! Two processes of one user, and somebody who pretends to be one of them.
+//! Two processes of one user, and an impostor that pretends to be one of them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::gateway::Upstream;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::{ClientInfo, OfferedEras};
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 
 fn key(byte: u8) -> FingerprintKey {
     FingerprintKey::new(Secret::new([byte; 32]))
@@ -26,7 +26,7 @@ fn fingerprint(value: &str, key: &FingerprintKey) -> ConnectionFingerprint {
     key.hash("test", &[value.as_bytes()])
 }
 
-/// A server that answers with its name, and says who it is to who asks for the value.
+/// A server that answers with its value, on which its fingerprint depends.
 #[derive(Debug, Clone)]
 struct Named {
     value: &'static str,
@@ -82,7 +82,7 @@ impl Link for NamedLink {
 }
 
 impl Connector for Named {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         let connection = self.connection();
         let offer = OfferedEras::Legacy;
         Box::pin(async move { Ok(Opened { connection, offer }) })
@@ -90,7 +90,7 @@ impl Connector for Named {
 }
 
 impl Upstream for Named {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 
@@ -118,9 +118,9 @@ impl Home {
         std::fs::set_permissions(folder.path(), mode).unwrap();
         let served = ServedServer::new("p".into(), "s".into(), [0; 32], Arc::new(server.clone()));
         let info = ClientInfo::new("keyway", "0");
-        let nobody = Arc::new(|| Ok(Vec::new()));
+        let no_tokens = Arc::new(|| Ok(Vec::new()));
         let activity = Arc::<Activity>::default();
-        let gateway = Gateway::new(vec![served], nobody, info).recording(Arc::clone(&activity));
+        let gateway = Gateway::new(vec![served], no_tokens, info).recording(Arc::clone(&activity));
         let gateway = Arc::new(gateway);
         let listener = Listener::unix(&folder.at("run.sock")).unwrap();
         let sharing = tokio::spawn(share(listener, Arc::clone(&gateway), key(1)));
@@ -156,7 +156,7 @@ async fn only_a_process_with_the_same_fingerprint_gets_the_connection() {
     assert!(home.connect_shared("s", "acme", &key(2)).await.is_none());
 }
 
-/// Whoever listens in our place without the key learns a name and a random number.
+/// A process that listens in our place without the key learns a name and a random number.
 #[tokio::test]
 async fn an_impostor_gets_nothing_it_could_check_a_guess_with_and_is_not_believed() {
     let folder = Folder::new().mode("", 0o700);
@@ -214,7 +214,7 @@ async fn a_socket_that_is_not_ours_alone_is_not_even_connected_to() {
     assert!(!is_own_socket(&folder.at("plain")), "no socket");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&path, Some(1), None).unwrap();
-        assert!(!is_own_socket(&path), "it is somebody else's");
+        assert!(!is_own_socket(&path), "it belongs to another user");
     }
 }
 

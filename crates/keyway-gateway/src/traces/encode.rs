@@ -44,7 +44,7 @@ impl<'a> Batch<'a> {
         serde_json::to_vec(&body).ok()
     }
 
-    /// Describes one request; `None` if nobody records it.
+    /// Describes one request; `None` if it is not sampled.
     fn span(&self, entry: &ActivityEntry) -> Option<Value> {
         let parent = entry.request.parent;
         let bytes = random::bytes::<24>().ok()?;
@@ -124,7 +124,7 @@ fn status(outcome: Outcome) -> Value {
     }
 }
 
-/// Says whether a trace belongs to the share that is recorded; all who share it say the same.
+/// Says whether a trace is sampled; all services with the same ratio agree.
 fn is_within(trace: &[u8], share: f64) -> bool {
     if share >= 1.0 {
         return true;

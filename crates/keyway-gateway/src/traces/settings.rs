@@ -27,7 +27,7 @@ pub struct TraceSettings {
 }
 
 impl TraceSettings {
-    /// Reads the variables; `None` if nobody asked for traces.
+    /// Reads the variables; `None` if none of them asks for traces.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Listens, reads the greeting, and then does what the test says.
+/// Listens, reads the handshake, and then does what the test says.
 fn bus(behave: impl FnOnce(UnixStream) + Send + 'static) -> (TempDir, BusAddress, JoinHandle<()>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bus");

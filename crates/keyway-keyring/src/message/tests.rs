@@ -117,8 +117,8 @@ fn every_cut_and_every_broken_rule_is_refused() {
     assert_eq!(with(6, 0xff), Err(Malformed::TooLong));
     assert_eq!(with(14, 0xff), Err(Malformed::TooLong));
     assert_eq!(with(4, 9), Err(Malformed::Short));
-    let nobody = message(METHOD_RETURN, &[], &Writer::default());
-    assert_eq!(Message::parse(&nobody), Err(Malformed::Value));
+    let unaddressed = message(METHOD_RETURN, &[], &Writer::default());
+    assert_eq!(Message::parse(&unaddressed), Err(Malformed::Value));
     let more = reply("o", |body| {
         body.text("/a");
         body.byte(1);

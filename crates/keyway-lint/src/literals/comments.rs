@@ -81,7 +81,7 @@ fn uncommented(text: &str, spans: &[Span]) -> String {
         }
         let inner = body.len().saturating_sub(if is_block { 4 } else { 2 });
         for (at, byte) in body.bytes().enumerate().skip(2).take(inner) {
-            // What is not ASCII is no part of a credential, and would not stay in one piece.
+            // What is not ASCII is not part of a credential, and would be split.
             set(range.start + at, if byte.is_ascii() { byte } else { b'?' });
         }
         if !continues {

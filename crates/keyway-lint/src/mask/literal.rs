@@ -41,7 +41,7 @@ pub(super) fn argument(text: &str, previous: Option<&str>) -> Vec<Range<usize>> 
         flag.starts_with('-') && !flag.contains('=') && !HARMLESS_FLAGS.contains(&flag)
     });
     let is_value = follows_flag && !previous.is_some_and(|flag| PAIR_FLAGS.contains(&flag));
-    // Padding is no value: a text that ends with it is base64, not a name with something behind.
+    // Padding is not a value: a text that ends with it is base64, not a name with something behind.
     let pair = text
         .trim_end_matches('=')
         .find('=')
@@ -270,5 +270,5 @@ const PAIR_FLAGS: &[&str] = &[
     "-D",
     "--define",
 ];
-/// Flags that are followed by a name, not by a value of theirs.
+/// Flags that are followed by a name, not by a value.
 const HARMLESS_FLAGS: &[&str] = &["-y", "--yes", "-m", "--from", "--package", "-i", "--rm"];

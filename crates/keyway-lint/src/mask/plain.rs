@@ -1,4 +1,4 @@
-//! What is no credential by its own form, whatever its place: references, placeholders, words,
+//! What is not a credential by its own form, whatever its place: references, placeholders, words,
 //! dates.
 
 use crate::secrets::is_credential_name;

@@ -17,12 +17,12 @@ pub(super) fn hidden(text: &str, tree: &Tree) -> Vec<Range<usize>> {
         known: Vec::new(),
     };
     if let Some(root) = &tree.root {
-        walk.node(root, Place::Other, Above::default());
+        walk.node(root, ValuePlace::Other, Above::default());
     }
     walk.gaps();
     for fault in &tree.faults {
         if matches!(fault.kind, FaultKind::Comment) {
-            // Whatever stands in a comment, nobody needs to read it to find the comment.
+            // The comment can be found without its text, which may hold anything.
             let range = fault.span.range();
             walk.hidden.push(range.start + 2..range.end);
         }
@@ -32,7 +32,7 @@ pub(super) fn hidden(text: &str, tree: &Tree) -> Vec<Range<usize>> {
 
 /// What a value is, judging by the keys above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValuePlace {
     /// Nothing is known about it.
     Other,
     /// Known to carry no credential: only what looks like one is hidden.
@@ -66,7 +66,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, place: Place, above: Above<'_>) {
+    fn node(&mut self, node: &Node, place: ValuePlace, above: Above<'_>) {
         match &node.value {
             Value::Object(object) => {
                 for member in &object.members {
@@ -82,8 +82,8 @@ impl Walk<'_> {
             }
             Value::Array(items) => {
                 // Other hosts write the program and its arguments as one list.
-                let is_list = place == Place::CommandLine;
-                let place = if is_list { Place::Argument } else { place };
+                let is_list = place == ValuePlace::CommandLine;
+                let place = if is_list { ValuePlace::Argument } else { place };
                 let mut previous = None;
                 for item in items {
                     self.node(item, place, Above { previous, ..above });
@@ -95,19 +95,21 @@ impl Walk<'_> {
         }
     }
 
-    fn string(&mut self, node: &Node, value: &str, place: Place, above: Above<'_>) {
+    fn string(&mut self, node: &Node, value: &str, place: ValuePlace, above: Above<'_>) {
         let hidden = match place {
-            Place::Word if is_word(value) => Vec::new(),
-            Place::Harmless => runs(value, 0..value.len()),
-            Place::CommandLine => command_line(value),
-            Place::Address => address(value),
-            Place::Argument => argument(value, above.previous),
-            Place::Other | Place::Secret if is_plain(above.key, value) => Vec::new(),
-            Place::Other | Place::Secret if is_path(above.key, value) => {
+            ValuePlace::Word if is_word(value) => Vec::new(),
+            ValuePlace::Harmless => runs(value, 0..value.len()),
+            ValuePlace::CommandLine => command_line(value),
+            ValuePlace::Address => address(value),
+            ValuePlace::Argument => argument(value, above.previous),
+            ValuePlace::Other | ValuePlace::Secret if is_plain(above.key, value) => Vec::new(),
+            ValuePlace::Other | ValuePlace::Secret if is_path(above.key, value) => {
                 runs(value, 0..value.len())
             }
-            Place::Other | Place::Secret if is_reference(value) => Vec::new(),
-            Place::Other | Place::Secret | Place::Word => secret(value, 0..value.len()),
+            ValuePlace::Other | ValuePlace::Secret if is_reference(value) => Vec::new(),
+            ValuePlace::Other | ValuePlace::Secret | ValuePlace::Word => {
+                secret(value, 0..value.len())
+            }
         };
         let mut hidden = without(hidden, &references(value));
         hidden.extend(foreign(value));
@@ -142,11 +144,11 @@ impl Walk<'_> {
     }
 
     /// Hides a number that is too long, and a word that JSON does not know.
-    fn scalar(&mut self, node: &Node, place: Place) {
+    fn scalar(&mut self, node: &Node, place: ValuePlace) {
         let range = node.span.range();
         let word = self.text.get(range.clone()).unwrap_or_default();
         let is_plain = match &node.value {
-            Value::Number(_) => place != Place::Secret && word.len() < LONG_NUMBER,
+            Value::Number(_) => place != ValuePlace::Secret && word.len() < LONG_NUMBER,
             _ => matches!(word, "null" | "true" | "false"),
         };
         if !is_plain {
@@ -208,19 +210,19 @@ fn default_hidden(value: &str, default: Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-fn below(place: Place, key: &str) -> Place {
+fn below(place: ValuePlace, key: &str) -> ValuePlace {
     let key = key.to_ascii_lowercase();
     let key = key.as_str();
     match place {
-        Place::Secret => Place::Secret,
-        _ if SECRET_PLACES.contains(&key) => Place::Secret,
-        Place::Argument => Place::Argument,
-        _ if ARGUMENT_PLACES.contains(&key) => Place::Argument,
-        _ if ADDRESS_ENDINGS.iter().any(|ending| key.ends_with(ending)) => Place::Address,
-        _ if COMMAND_LINES.contains(&key) => Place::CommandLine,
-        _ if WORDS.contains(&key) => Place::Word,
-        _ if HARMLESS.contains(&key) => Place::Harmless,
-        _ => Place::Other,
+        ValuePlace::Secret => ValuePlace::Secret,
+        _ if SECRET_PLACES.contains(&key) => ValuePlace::Secret,
+        ValuePlace::Argument => ValuePlace::Argument,
+        _ if ARGUMENT_PLACES.contains(&key) => ValuePlace::Argument,
+        _ if ADDRESS_ENDINGS.iter().any(|ending| key.ends_with(ending)) => ValuePlace::Address,
+        _ if COMMAND_LINES.contains(&key) => ValuePlace::CommandLine,
+        _ if WORDS.contains(&key) => ValuePlace::Word,
+        _ if HARMLESS.contains(&key) => ValuePlace::Harmless,
+        _ => ValuePlace::Other,
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
     use crate::rules::fixture::{entry, pointers};
 
     #[test]
-    fn a_header_that_says_nothing_is_no_conflict() {
+    fn an_empty_header_is_not_a_conflict() {
         for (value, count) in [("Bearer ${T}", 1), ("", 0), ("Bearer ", 0)] {
             let fields = format!(
                 r#""type": "http", "url": "https://h.example", "oauth": {{"clientId": "c"}},

@@ -52,7 +52,7 @@ mod tests {
     use crate::rules::fixture::pointers;
 
     #[test]
-    fn only_files_that_were_looked_for_in_vain_are_reported() {
+    fn only_files_that_were_not_found_are_reported() {
         let text = r#"{"mcpServers": ["./a.json", "../b.json", "./c.json"]}"#;
         let source = Source::new("plugin.json", text.as_bytes());
         let mut plugin = Plugin {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_to_key_files_are_no_credentials() {
+    fn paths_to_key_files_are_not_credentials() {
         for args in [
             ["--cert", "${CLIENT_CERT}", "--key", "${CLIENT_KEY}"].as_slice(),
             &["--key-file", "${KEY}"],

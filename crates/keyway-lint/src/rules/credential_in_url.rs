@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_inside_a_reference_is_no_structure() {
+    fn text_inside_a_reference_is_not_parsed_as_a_url() {
         for url in [
             "${BASE:-https://h.example/?token=}/mcp",
             "https://${TENANT_ID:-a@b?c}.h.example/mcp",

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, server) in context.plugin.servers() {
-        // A file that others copy and fill in has to leave room.
+        // A file that others copy and fill in has to leave values empty.
         if is_copy(document.source.path()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `ignored-key`: a key among the entries is none, and is skipped.
+//! `ignored-key`: a key among the entries is not an entry, and is skipped.
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
@@ -53,7 +53,7 @@ mod tests {
     const ID: &str = "ignored-key";
 
     #[test]
-    fn notes_and_values_that_are_no_objects_are_reported() {
+    fn notes_and_values_that_are_not_objects_are_reported() {
         let text = r#"{"_comment": {"a": 1}, "version": 2, "s": {"command": "x"}}"#;
         assert_eq!(pointers(ID, &plugin(text)), ["/_comment", "/version"]);
         let found = findings(ID, &plugin(text));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_the_wrapper_are_nobodys_business() {
+    fn keys_beside_the_wrapper_are_not_reported() {
         let text = r#"{"inputs": [], "_note": "x", "mcpServers": {"s": {"command": "x"}}}"#;
         assert!(pointers(ID, &plugin(text)).is_empty());
     }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_token_is_reported() {
+    fn a_name_that_is_not_an_http_token_is_reported() {
         for name in ["X Key", "Authorization:", "", "Schlüssel"] {
             let found = pointers(ID, &with(&format!(r#""{name}": "x""#)));
             assert_eq!(found, ["/mcpServers/s/headers"]);

@@ -1,4 +1,4 @@
-//! `invalid-json`: the file is not strict JSON, not UTF-8 or too large. Reading goes on behind it.
+//! `invalid-json`: the file is not strict JSON, not UTF-8 or too large. Reading continues after it.
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;

@@ -78,7 +78,7 @@ fn is_person(name: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     !name.is_empty()
         && name.chars().all(is_name)
-        && !NOBODY.contains(&lower.as_str())
+        && !GENERIC_USERS.contains(&lower.as_str())
         && !lower.contains("your")
         && !lower.contains("user")
 }
@@ -92,7 +92,7 @@ fn hint(document: &Document) -> String {
     }
 }
 
-const NOBODY: &[&str] = &[
+const GENERIC_USERS: &[&str] = &[
     "me",
     "you",
     "name",

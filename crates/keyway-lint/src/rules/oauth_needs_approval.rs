@@ -42,7 +42,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 fn weakening(oauth: &OAuthFields) -> Vec<(&NamedField, &'static str)> {
     let mut found = Vec::new();
     if let Some(field) = oauth.get("resource") {
-        found.push((field, "`resource` changes whom a token is for"));
+        found.push((field, "`resource` changes the audience of tokens"));
     }
     let pkce = oauth.get("pkce");
     if let Some(field) = pkce.filter(|field| field.value.template.as_str() == "assume-s256") {
@@ -61,7 +61,7 @@ fn token_endpoint_elsewhere(oauth: &OAuthFields) -> Option<&NamedField> {
     let token = oauth.get("tokenUrl")?;
     let authorization = oauth.get("authorizationUrl")?;
     let origin = |field: &NamedField| Some(address(&field.value.template)??.origin());
-    // Of an address that begins with a variable nothing is known before it is resolved.
+    // An address that begins with a variable is unknown before it is resolved.
     (origin(token)? != origin(authorization)?).then_some(token)
 }
 

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let readme = context.plugin.snapshot.readme.as_ref();
-    // A lone file may be anybody's; a folder with a manifest is published.
+    // A single file may be private; a folder with a manifest is published.
     if readme.is_none() && !context.plugin.has_manifest() {
         return;
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_nobody_has_to_set_are_left_alone() {
+    fn variables_that_need_no_value_from_the_user_are_not_reported() {
         let fields = r#""command": "${HOST_PLUGIN_ROOT}/run", "env": {"H": "${HOME}", "P": "${PORT:-8080}"}"#;
         assert!(found("# Plugin", fields).is_empty());
     }

@@ -82,7 +82,7 @@ mod tests {
     const ID: &str = "unknown-type";
 
     #[test]
-    fn a_word_that_is_no_transport_is_reported_and_the_known_ones_are_not() {
+    fn an_unknown_transport_is_reported_and_the_known_ones_are_not() {
         let found = findings(ID, &entry(r#""type": "grpc", "url": "https://h.example""#));
         assert_eq!(found[0].message, "`grpc` is not a transport");
         assert!(found[0].hint.as_ref().unwrap().contains("`stdio`"));

@@ -102,7 +102,7 @@ pub(super) fn credential_flag(argument: &str) -> bool {
     name.is_some_and(|name| !name.contains('=') && is_credential_name(name))
 }
 
-/// Returns a name that a stranger wrote in a form that a message may carry: printable and short.
+/// Returns an untrusted name in a form that a message may carry: printable and short.
 pub(super) fn shown(text: &str) -> String {
     let clean = printable(text);
     if clean.chars().count() <= LONGEST_SHOWN {

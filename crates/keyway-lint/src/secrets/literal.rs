@@ -1,4 +1,4 @@
-//! Whether a text in the place of a credential is one.
+//! Whether the text of a credential field is a credential.
 //!
 //! The place has been judged by its name already; here the text must be neither a reference nor a
 //! placeholder, and not one of the harmless things that stand in such places: paths, switches,
@@ -155,7 +155,7 @@ fn is_words(body: &str) -> bool {
             && word.bytes().all(|byte| byte.is_ascii_lowercase())
             && word.bytes().any(|byte| b"aeiouy".contains(&byte))
     };
-    // Who writes that it is a secret means one.
+    // A name that says "secret" means one.
     let says_so = ["secret", "token", "password", "passwd", "credential"]
         .iter()
         .any(|word| body.contains(word));

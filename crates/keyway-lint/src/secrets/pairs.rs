@@ -30,7 +30,7 @@ pub(super) fn json(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
     }
 }
 
-/// The next quoted run at or after `from`: its content, and where the text goes on.
+/// The next quoted run at or after `from`: its content, and where the text continues.
 fn quoted(text: &str, from: usize, longest: usize) -> Option<(Range<usize>, usize)> {
     let mut search = from;
     loop {

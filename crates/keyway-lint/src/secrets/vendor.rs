@@ -20,7 +20,7 @@ use super::appearance::looks_random;
 use super::limits::MOST_HITS;
 use super::placeholder;
 
-/// Who issues tokens of a known shape.
+/// A vendor that issues tokens of a known shape.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Vendor {

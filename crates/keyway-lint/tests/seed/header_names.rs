@@ -65,12 +65,12 @@ fn seed_2_3_x_auth_token() {
 }
 
 #[test]
-fn seed_2_3_x_user_id_is_no_credential() {
+fn seed_2_3_x_user_id_is_not_a_credential() {
     assert_eq!(method_with("X-User-ID", "USER_ID", "u-1"), Method::OAuth);
 }
 
 #[test]
-fn seed_2_3_x_tenant_id_is_no_credential() {
+fn seed_2_3_x_tenant_id_is_not_a_credential() {
     assert_eq!(
         method_with("X-Tenant-ID", "TENANT_ID", "acme"),
         Method::OAuth
@@ -78,7 +78,7 @@ fn seed_2_3_x_tenant_id_is_no_credential() {
 }
 
 #[test]
-fn seed_2_3_x_workspace_id_is_no_credential() {
+fn seed_2_3_x_workspace_id_is_not_a_credential() {
     assert_eq!(
         method_with("X-Workspace-ID", "WORKSPACE_ID", "w-1"),
         Method::OAuth

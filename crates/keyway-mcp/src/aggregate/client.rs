@@ -33,8 +33,8 @@ pub(super) struct Client {
     state: Mutex<ClientState>,
     /// `Relaxed`: ids only have to differ; no other data hangs on their order.
     next_id: AtomicU64,
-    /// Never held across an await. Who removes a question owns its answer: an answer and a
-    /// cancellation that race find it once.
+    /// Never held across an await. The task that removes a question owns its answer: an answer and
+    /// a cancellation that race find it once.
     questions: Mutex<HashMap<RequestId, Question>>,
 }
 
@@ -93,7 +93,7 @@ impl Client {
 
     /// Asks the client on behalf of a server, under an id of ours.
     ///
-    /// Dropping the future takes the question back.
+    /// Dropping the future cancels the question.
     pub(super) async fn ask(
         &self,
         asker: &Arc<dyn Asker>,
@@ -200,7 +200,7 @@ fn with_progress_token(params: &str, token: &str) -> Option<String> {
     with_member(params, "_meta", &with_member(meta, "progressToken", token)?)
 }
 
-/// Says who asks: a person must see which server it is (2025-11-25, elicitation).
+/// Adds the name of the server: a person must see which one asks (2025-11-25, elicitation).
 fn signed(params: &str, server: &str) -> Option<String> {
     let message: String = serde_json::from_str(member(params, "message")?).ok()?;
     with_member(params, "message", &quoted(&format!("[{server}] {message}")))

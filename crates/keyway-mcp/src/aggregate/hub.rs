@@ -18,7 +18,7 @@ use super::server::Server;
 use super::{AggregateSettings, Member};
 use crate::jsonrpc;
 use crate::splice::{member, quoted, string, with_member};
-use crate::states::{Standing, State, Trouble};
+use crate::states::{ServerProblem, ServerState, State};
 
 /// All servers and their one client.
 pub(super) struct Hub {
@@ -59,7 +59,7 @@ impl Hub {
         }
     }
 
-    /// Returns the same for other members, who keep what they have; `None` if they are the same.
+    /// Returns the same for other members, which keep what they have; `None` if they are the same.
     pub(super) fn succeeded_by(&self, members: Vec<Member>) -> Option<Self> {
         let is_same = |(server, member): (&Arc<Server>, &Member)| server.is_for(member);
         if self.servers.len() == members.len() && self.servers.iter().zip(&members).all(is_same) {
@@ -182,7 +182,7 @@ impl Hub {
                         let is_new = seen.insert(item.name);
                         is_new.then_some(item.text)
                     }));
-                    server.show(kind, Standing::CONNECTED);
+                    server.show(kind, ServerState::CONNECTED);
                 }
                 Err(trouble) => {
                     page.extend(self.without(index, kind, &trouble).await);
@@ -194,7 +194,7 @@ impl Hub {
     }
 
     /// Returns what a server shows that is not there: what it had when it was, or what is wrong.
-    async fn without(&self, index: usize, kind: ListKind, trouble: &Trouble) -> Vec<String> {
+    async fn without(&self, index: usize, kind: ListKind, trouble: &ServerProblem) -> Vec<String> {
         let server = self.servers.get(index);
         let sign_in_port =
             server.filter(|server| kind == ListKind::Tools && server.can_sign_in(trouble));
@@ -248,12 +248,17 @@ impl Hub {
         self.prefixes.exposed(server, "status")
     }
 
-    /// Returns the name of the tool by which somebody signs in to a server.
+    /// Returns the name of the tool that signs in to a server.
     pub(super) fn sign_in_tool_name(&self, server: usize) -> String {
         self.prefixes.exposed(server, "sign_in")
     }
 
-    fn status_tool(&self, server: usize, kind: ListKind, trouble: &Trouble) -> Option<String> {
+    fn status_tool(
+        &self,
+        server: usize,
+        kind: ListKind,
+        trouble: &ServerProblem,
+    ) -> Option<String> {
         let is_off = trouble.standing.state == State::Disabled;
         if kind != ListKind::Tools || is_off {
             return None;
@@ -271,7 +276,7 @@ impl Hub {
             });
             return Some(tool.to_string());
         }
-        let Trouble {
+        let ServerProblem {
             standing, message, ..
         } = trouble;
         let description = format!(

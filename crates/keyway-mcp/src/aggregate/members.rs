@@ -56,7 +56,7 @@ impl AggregateMembers {
         self.0.upgrade()?.hub().server_of(subject)
     }
 
-    /// Puts other members in the place of those that were there, and tells the client.
+    /// Replaces the members, and notifies the client.
     ///
     /// One with the same name and the same connector keeps its connection. Those of all others are
     /// ended when the requests under way are, or after some seconds.

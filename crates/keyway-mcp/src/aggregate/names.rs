@@ -104,7 +104,7 @@ fn belongs(full: &str, prefix: &str) -> bool {
 
 /// Returns 8 hexadecimal digits of FNV-1a: stable across versions and machines.
 ///
-/// It keeps names apart and keeps nobody out: nothing relies on its being hard to invert.
+/// It keeps names apart and protects nothing: it need not be hard to invert.
 fn hash(server: &str, name: &str) -> String {
     let bytes = server.bytes().chain([0]).chain(name.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -44,7 +44,7 @@ impl Outbox {
         };
         let why = match (Frame::new(text), of) {
             (Ok(frame), Some(of)) => {
-                // It has its room already.
+                // Its bytes are reserved already.
                 match Frame::new(with_bytes_of(of, frame.bytes().clone())) {
                     Ok(frame) => return self.send_frame(frame).await,
                     Err(error) => error.to_string(),
@@ -61,14 +61,14 @@ impl Outbox {
         }
     }
 
-    /// Waits until there is room for an answer of a server; gives it back if there is none for too
-    /// long.
+    /// Waits until the client's byte budget has space for an answer of a server; returns it as an
+    /// error if there is none for too long.
     pub(super) async fn reserve(&self, answer: Frame) -> Result<Frame, Frame> {
         self.budget.reserve(answer).await
     }
 
-    /// Sends a message, waiting while the client is slower; one who has gone away misses nothing.
-    /// Says whether there was room for it.
+    /// Sends a message, waiting while the client is slower; for a client that has gone away it does
+    /// nothing. Says whether the client's byte budget had space for it.
     pub(super) async fn send(&self, text: String) -> bool {
         let Ok(frame) = Frame::new(text) else {
             return false;

@@ -21,7 +21,7 @@ pub(super) struct Owner {
 }
 
 impl Owners {
-    /// Puts a server's new list in the place of its old one, and returns what belongs to it now.
+    /// Replaces a server's list by a new one, and returns what belongs to the server now.
     ///
     /// What two servers claim belongs to the one that is configured first.
     pub(super) fn replace(

@@ -17,8 +17,8 @@ pub enum RequestTarget {
 }
 
 impl RequestTarget {
-    /// Reads what a request is about; `None` if it is about nothing that one server has, or goes on
-    /// about it for too long.
+    /// Reads what a request is about; `None` if it is about nothing that one server has, or its
+    /// name is too long.
     pub fn of(method: &str, params: &str) -> Option<Self> {
         let found = match method {
             "tools/call" => Self::Tool(string(params, "name")?),

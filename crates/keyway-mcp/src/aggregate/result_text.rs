@@ -6,8 +6,8 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub(super) struct ResultText {
     pub(super) json: String,
-    /// The message of a server that it was cut out of, where that was large: the result takes the
-    /// room of that.
+    /// The message of a server that it was cut out of, where that was large: the result keeps its
+    /// reservation.
     pub(super) of: Option<Bytes>,
 }
 

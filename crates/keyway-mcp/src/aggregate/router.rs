@@ -16,7 +16,7 @@ use crate::eras::names::LOG_LEVELS;
 use crate::jsonrpc::METHOD_NOT_FOUND;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
-use crate::states::{State, Trouble};
+use crate::states::{ServerProblem, State};
 use crate::version::{LEGACY, NEWEST_LEGACY};
 
 impl Hub {
@@ -122,7 +122,7 @@ impl Hub {
             }
         };
         let params = with_member(params, "name", &quoted(&name));
-        let params = params.ok_or_else(|| invalid("the parameters are no object"))?;
+        let params = params.ok_or_else(|| invalid("the parameters are not an object"))?;
         server.forward(method, &params).await
     }
 
@@ -159,7 +159,7 @@ impl Hub {
         found.ok_or_else(unknown)
     }
 
-    /// Returns the server that a name may belong to, and that says so only to who is signed in.
+    /// Returns the server that a name may belong to, and that lists its names only after a sign-in.
     fn needs_sign_in(&self, exposed: &str) -> Option<&Arc<Server>> {
         let candidates = self.prefixes.candidates(exposed);
         let mut servers = candidates.filter_map(|index| self.servers.get(index));
@@ -167,7 +167,7 @@ impl Hub {
         servers.find(|server| is_closed(server.standing().state) && server.sign_in_port().is_some())
     }
 
-    /// Signs somebody in to a server; `None` means that the name is not that of such a tool.
+    /// Signs in to a server; `None` means that the name is not that of a sign-in tool.
     async fn call_sign_in_tool(
         &self,
         kind: ListKind,
@@ -210,7 +210,7 @@ impl Hub {
                 None
             }
             Ok(Err(trouble)) => Some(trouble),
-            Err(_) => Some(Trouble::connecting()),
+            Err(_) => Some(ServerProblem::connecting()),
         };
         let is_own = self.owners().get(kind, exposed).is_some();
         (!is_own).then(|| explained(server, trouble.as_ref()))
@@ -271,7 +271,7 @@ impl Hub {
 }
 
 /// Writes the result of a status tool.
-fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
+fn explained(server: &Server, trouble: Option<&ServerProblem>) -> String {
     let name = &server.name;
     let standing = trouble.map_or_else(|| server.standing(), |trouble| trouble.standing);
     let hint = trouble.and_then(|trouble| trouble.hint.as_deref());

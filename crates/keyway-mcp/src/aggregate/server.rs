@@ -27,7 +27,7 @@ use super::sign_in::{SignInPort, SignInProgress};
 use super::{AggregateSettings, Connector, Member};
 use crate::declaration_site::DeclarationSite;
 use crate::session::{ClientInfo, Session, SessionError};
-use crate::states::{Standing, State, Trouble};
+use crate::states::{ServerProblem, ServerState, State};
 use crate::timeouts::{
     CONNECT_TIMEOUT, MAX_RETRY_DELAY, MAX_SILENT_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY,
     STABLE_CONNECTION,
@@ -67,7 +67,7 @@ pub(super) struct Server {
 pub(super) struct Inner {
     session: Option<Arc<Session>>,
     attempt: Option<Attempt>,
-    trouble: Option<Trouble>,
+    trouble: Option<ServerProblem>,
     /// Lists do not try again before this.
     quiet_until: Option<Instant>,
     /// How often it was connected to without lasting.
@@ -81,7 +81,7 @@ pub(super) struct Inner {
     is_over: bool,
     pub(super) lists: HashMap<ListKind, Items>,
     /// What the client saw of this server in its last list of a kind.
-    pub(super) shown: HashMap<ListKind, Standing>,
+    pub(super) shown: HashMap<ListKind, ServerState>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) listener: Option<AbortHandle>,
     /// The sign-in under way.
@@ -91,9 +91,9 @@ pub(super) struct Inner {
 }
 
 /// A session, or why there is none.
-pub(super) type Outcome = Result<Arc<Session>, Trouble>;
+pub(super) type Outcome = Result<Arc<Session>, ServerProblem>;
 
-/// One attempt at connecting, for all who wait.
+/// One attempt to connect, shared by all waiting requests.
 struct Attempt {
     outcome: watch::Receiver<Option<Outcome>>,
     task: AbortHandle,
@@ -139,8 +139,8 @@ impl Server {
         self.name == member.name && std::ptr::addr_eq(own, other)
     }
 
-    /// Returns the session, connecting if there is none; who waits at the same time shares one
-    /// attempt, and going away does not end it.
+    /// Returns the session, connecting if there is none. Requests that wait at the same time share
+    /// one attempt, and dropping one of them does not end it.
     pub(super) async fn session(self: &Arc<Self>) -> Outcome {
         let mut outcome = {
             let mut inner = self.lock();
@@ -148,14 +148,14 @@ impl Server {
                 return Ok(session);
             }
             if inner.is_over {
-                return Err(Trouble::from(&TransportError::Closed));
+                return Err(ServerProblem::from(&TransportError::Closed));
             }
             let attempt = inner.attempt.get_or_insert_with(|| self.start());
             attempt.outcome.clone()
         };
         let settled = outcome.wait_for(Option::is_some).await;
         let outcome = settled.ok().and_then(|outcome| outcome.clone());
-        outcome.unwrap_or_else(|| Err(Trouble::from(&TransportError::Closed)))
+        outcome.unwrap_or_else(|| Err(ServerProblem::from(&TransportError::Closed)))
     }
 
     /// Finds out whether there is a way in.
@@ -175,7 +175,7 @@ impl Server {
         known.word(hint)
     }
 
-    /// Forgets what was wrong, so that the next use finds out anew.
+    /// Forgets the last failure, so that the next use connects again.
     pub(super) fn clear_failure(&self) {
         let mut inner = self.lock();
         inner.quiet_until = None;
@@ -189,8 +189,8 @@ impl Server {
         self.lock().live()
     }
 
-    /// Returns what is wrong, unless nothing is or a list should find out anew.
-    pub(super) fn lasting_trouble(&self) -> Option<Trouble> {
+    /// Returns the last failure, unless there is none or a list should connect again.
+    pub(super) fn lasting_trouble(&self) -> Option<ServerProblem> {
         let inner = self.lock();
         let is_quiet = inner
             .quiet_until
@@ -199,13 +199,13 @@ impl Server {
     }
 
     /// Returns what the server is doing.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> ServerState {
         let inner = self.lock();
         match (&inner.trouble, inner.live()) {
             (Some(trouble), _) => trouble.standing,
-            (None, Some(_)) => Standing::CONNECTED,
-            (None, None) if inner.attempt.is_some() => Standing::CONNECTING,
-            (None, None) => Standing::without_reason(State::Pending),
+            (None, Some(_)) => ServerState::CONNECTED,
+            (None, None) if inner.attempt.is_some() => ServerState::CONNECTING,
+            (None, None) => ServerState::without_reason(State::Pending),
         }
     }
 
@@ -226,11 +226,11 @@ impl Server {
             inner.trouble.clone_from(&trouble);
         }
         let standing = trouble.as_ref().map(|trouble| trouble.standing);
-        self.changed(standing.unwrap_or(Standing::CONNECTED), trouble.as_ref());
+        self.changed(standing.unwrap_or(ServerState::CONNECTED), trouble.as_ref());
     }
 
     /// Returns why a request failed; that of an ended connection is known only here.
-    pub(super) fn trouble_of(&self, error: &SessionError) -> Trouble {
+    pub(super) fn trouble_of(&self, error: &SessionError) -> ServerProblem {
         let known = match error {
             SessionError::Transport(TransportError::Closed) => self.lock().trouble.clone(),
             _ => None,
@@ -239,12 +239,12 @@ impl Server {
     }
 
     /// Returns what an error means, in the words that every other surface has for it.
-    fn explained(&self, error: &TransportError) -> Trouble {
-        let plain = Trouble::from(error);
+    fn explained(&self, error: &TransportError) -> ServerProblem {
+        let plain = ServerProblem::from(error);
         match self.connector.explainer() {
             Some(explainer) => {
                 let explained = explainer(error);
-                Trouble {
+                ServerProblem {
                     standing: explained.state,
                     code: explained.code,
                     message: explained.message,
@@ -256,10 +256,10 @@ impl Server {
         }
     }
 
-    fn explained_session(&self, error: &SessionError) -> Trouble {
+    fn explained_session(&self, error: &SessionError) -> ServerProblem {
         match error {
             SessionError::Transport(error) => self.explained(error),
-            other => Trouble::from(other),
+            other => ServerProblem::from(other),
         }
     }
 
@@ -340,7 +340,7 @@ impl Server {
             tries += 1;
             self.lock().tries = tries;
             match self.connect().await {
-                // Who says when to come back is not asked before.
+                // A server that says when to retry is not asked before.
                 Err(trouble)
                     if was_connected
                         && trouble.is_transient
@@ -354,7 +354,7 @@ impl Server {
     async fn connect(self: &Arc<Self>) -> Outcome {
         let opened = timeout(CONNECT_TIMEOUT, self.connector.connect()).await;
         let seconds = CONNECT_TIMEOUT.as_secs();
-        let late = |_| Trouble::from(&TransportError::Timeout { seconds });
+        let late = |_| ServerProblem::from(&TransportError::Timeout { seconds });
         let opened = opened.map_err(late)??;
         let ClientInfo { name, version } = &self.settings.info;
         let info = ClientInfo {
@@ -374,7 +374,7 @@ impl Server {
         inner.attempt = None;
         if inner.is_over {
             // `end` has not seen this session, which therefore ends here, by being dropped.
-            return Err(Trouble::from(&TransportError::Closed));
+            return Err(ServerProblem::from(&TransportError::Closed));
         }
         match &outcome {
             Ok(session) => {
@@ -384,7 +384,7 @@ impl Server {
                 inner.quiet_until = None;
                 inner.retries = 0;
                 drop(inner);
-                self.changed(Standing::CONNECTED, None);
+                self.changed(ServerState::CONNECTED, None);
                 self.opened(session);
                 if session.is_closed() {
                     self.connection_lost(&TransportError::Closed);
@@ -472,5 +472,5 @@ pub(super) fn backoff(tries: u32) -> Duration {
 
 /// So often the time before the next try doubles.
 const MAX_DOUBLINGS: u32 = 8;
-/// How often a server that went away is connected to anew (contract §8).
+/// How often to reconnect to a server that went away (contract §8).
 const MAX_TRIES: u32 = 5;

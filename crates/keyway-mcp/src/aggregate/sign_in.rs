@@ -6,7 +6,7 @@ use keyway_auth::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::states::Trouble;
+use crate::states::ServerProblem;
 
 /// The way into a server that wants a sign-in.
 pub trait SignInPort: Send + Sync + fmt::Debug {
@@ -15,7 +15,7 @@ pub trait SignInPort: Send + Sync + fmt::Debug {
     /// Cancel safety: the aggregate runs it in a task of its own and drops it only with the
     /// runtime. Other callers may drop it: a person who is being asked is asked on, and what they
     /// decide is stored.
-    fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+    fn sign_in(&self) -> BoxFuture<'_, Result<(), ServerProblem>>;
 
     /// Returns the page on which the person is being asked.
     fn consent_page(&self) -> Option<String>;
@@ -35,4 +35,4 @@ pub trait SignInPort: Send + Sync + fmt::Debug {
 }
 
 /// A sign-in under way, for all calls that wait.
-pub(super) type SignInProgress = watch::Receiver<Option<Result<(), Trouble>>>;
+pub(super) type SignInProgress = watch::Receiver<Option<Result<(), ServerProblem>>>;

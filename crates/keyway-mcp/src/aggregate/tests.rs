@@ -29,7 +29,7 @@ struct Fake {
     abandoned: Mutex<Vec<RequestId>>,
     events: Mutex<Option<EventSender>>,
     /// What the next attempts at connecting come to, and when; then they succeed at once.
-    attempts: Mutex<VecDeque<(Duration, Result<(), Trouble>)>>,
+    attempts: Mutex<VecDeque<(Duration, Result<(), ServerProblem>)>>,
     connects: Mutex<usize>,
     /// The way in, where a person has to sign in.
     door: OnceLock<sign_in::Gate>,
@@ -111,7 +111,7 @@ impl Fake {
     }
 
     /// Says what the next attempt at connecting comes to.
-    fn attempt(self: &Arc<Self>, seconds: u64, outcome: Result<(), Trouble>) -> Arc<Self> {
+    fn attempt(self: &Arc<Self>, seconds: u64, outcome: Result<(), ServerProblem>) -> Arc<Self> {
         let attempt = (Duration::from_secs(seconds), outcome);
         self.attempts.lock().unwrap().push_back(attempt);
         Arc::clone(self)
@@ -147,7 +147,7 @@ impl Fake {
 }
 
 impl Connector for Fake {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async move {
             *self.connects.lock().unwrap() += 1;
             let attempt = self.attempts.lock().unwrap().pop_front();
@@ -257,12 +257,12 @@ fn as_members(fakes: &[&Arc<Fake>]) -> Vec<Member> {
 struct Client {
     connection: Connection,
     next_id: u64,
-    /// What came that was no answer to what was waited for.
+    /// Messages that came before the awaited answer.
     others: Vec<Value>,
 }
 
 impl Client {
-    /// Connects to an aggregate of these servers, without greeting it.
+    /// Connects to an aggregate of these servers, without `initialize`.
     fn of(fakes: &[&Arc<Fake>]) -> Self {
         Self::with_members(fakes).0
     }
@@ -330,7 +330,7 @@ impl Client {
         String::from_utf8(frame.bytes().to_vec()).unwrap()
     }
 
-    /// Waits for a message that is no answer.
+    /// Waits for a message that is not an answer.
     async fn next(&mut self) -> Value {
         if !self.others.is_empty() {
             return self.others.remove(0);
@@ -338,7 +338,7 @@ impl Client {
         serde_json::from_str(&self.next_text().await).unwrap()
     }
 
-    /// Returns what has come by now that is no answer.
+    /// Returns the messages so far that are not answers.
     async fn arrived(&mut self) -> Vec<Value> {
         settle().await;
         while let Some(Event::Frame(frame)) = self.connection.events.try_recv() {
@@ -364,15 +364,15 @@ impl Client {
     }
 }
 
-/// Lets every task go on until it waits.
+/// Runs every task until it waits.
 async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
 }
 
-fn unreachable() -> Trouble {
-    Trouble::from(&TransportError::Timeout { seconds: 30 })
+fn unreachable() -> ServerProblem {
+    ServerProblem::from(&TransportError::Timeout { seconds: 30 })
 }
 
 fn refused() -> TransportError {

@@ -11,7 +11,7 @@ use crate::version::ClientEra;
 
 /// Passes on what comes before the first request, and negotiates the version with that.
 ///
-/// Returns the connection to go on with, or `None` if the client went away.
+/// Returns the connection to continue with, or `None` if the client went away.
 pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     input: &mut Input<R>,
     output: &mut Output<W>,
@@ -68,7 +68,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     Ok(Some(connection))
 }
 
-/// Waits for a message, and answers lines that are none.
+/// Waits for a message, and answers lines that are not messages.
 async fn message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     input: &mut Input<R>,
     output: &mut Output<W>,

@@ -53,7 +53,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         }
     }
 
-    /// Lets somebody note what the client is written.
+    /// Reports what is written to the client.
     pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
         self.observer = Some(observer);
         self

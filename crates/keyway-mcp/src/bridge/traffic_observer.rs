@@ -1,4 +1,4 @@
-//! Noting what passes over a bridge, for who keeps a list of it.
+//! Reports what passes over a bridge, for the list of recent requests.
 
 use keyway_transport::{Event, Frame};
 

@@ -1,6 +1,7 @@
-//! Puts a face in front of a connection: two tasks, so that a slow side never stops the other.
+//! Puts an era adapter in front of a connection: two tasks, so that a slow side never stops the
+//! other.
 //!
-//! A face itself only decides. What it wants sent is queued while the face is locked, so that each
+//! An adapter only decides. What it wants sent is queued while the adapter is locked, so that each
 //! side gets it in the order in which it was decided, and is sent after the lock is released.
 
 use std::collections::VecDeque;
@@ -30,7 +31,7 @@ pub(crate) trait EraAdapter: Send + 'static {
     /// Takes the end of the connection.
     fn closed(&mut self, reason: Option<TransportError>, out: &mut Outbox);
 
-    /// Takes a frame of the client; what is no message goes on as it is.
+    /// Takes a frame of the client; anything else is passed on unchanged.
     fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
         match Message::of(&frame) {
             Some(message_kind) => self.client_message(message_kind, frame, out),
@@ -38,7 +39,7 @@ pub(crate) trait EraAdapter: Send + 'static {
         }
     }
 
-    /// Takes an event of the server; what is no message goes on as it is.
+    /// Takes an event of the server; other events are passed on unchanged.
     fn server_sent(&mut self, event: Event, out: &mut Outbox) {
         match event {
             Event::Frame(frame) => match Message::of(&frame) {
@@ -51,10 +52,10 @@ pub(crate) trait EraAdapter: Send + 'static {
         }
     }
 
-    /// Returns when there is something to do that nobody asks for.
+    /// Returns when the adapter has to act without a message.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Does it.
+    /// Acts at the deadline.
     fn overdue(&mut self, out: &mut Outbox);
 
     /// Returns under which id the server works on a request of the client.
@@ -70,7 +71,7 @@ pub(crate) enum Message {
     Note(String),
     /// An answer to this id.
     Answer(RequestId),
-    /// An answer to nobody.
+    /// An answer without an id.
     Nothing,
 }
 
@@ -87,12 +88,12 @@ impl Message {
     }
 }
 
-/// What a [`EraAdapter`] wants sent.
+/// What an [`EraAdapter`] wants sent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     to_client: VecDeque<Event>,
     to_server: VecDeque<Step>,
-    /// How much of it is for whom.
+    /// How many bytes wait for each side.
     client_bytes: usize,
     server_bytes: usize,
     now: Instant,
@@ -105,7 +106,7 @@ enum Step {
 }
 
 impl Outbox {
-    /// Returns the time at which the face was asked.
+    /// Returns the time at which the adapter was called.
     pub(crate) const fn now(&self) -> Instant {
         self.now
     }
@@ -122,7 +123,7 @@ impl Outbox {
         self.to_server.push_back(Step::Send(frame));
     }
 
-    /// Sends a small message of ours to the server, where nobody waits for what becomes of it.
+    /// Sends a small message of ours to the server, without waiting for the outcome.
     pub(crate) fn note(&mut self, frame: Result<Frame, FrameError>) {
         if let Ok(frame) = frame {
             self.server(frame);
@@ -177,7 +178,7 @@ fn event_bytes(event: &Event) -> usize {
     }
 }
 
-/// Puts a face in front of a connection.
+/// Puts an adapter in front of a connection.
 pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connection {
     let Connection {
         link: server,
@@ -222,14 +223,14 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
     adapted
 }
 
-/// A face at work.
+/// An adapter that runs.
 struct Running<F> {
     /// Held while the adapter decides, never across an await. What it wants sent is queued under
     /// it, so that each side gets its messages in the order of the decisions.
     state: Mutex<State<F>>,
     /// There is something for the client, or another deadline.
     for_client: Notify,
-    /// There is something for the server, or room for more from the client.
+    /// There is something for the server, or space for more from the client.
     for_server: Notify,
 }
 
@@ -239,7 +240,7 @@ struct State<F> {
 }
 
 impl<F: EraAdapter> Running<F> {
-    /// Lets the face decide something, and wakes whoever has to send what follows.
+    /// Runs a step of the adapter, and wakes the task that sends the result.
     fn decide(&self, act: impl FnOnce(&mut F, &mut Outbox)) {
         let mut state = self.lock();
         let State { adapter, out } = &mut *state;

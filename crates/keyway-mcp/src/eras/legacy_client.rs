@@ -242,7 +242,7 @@ impl LegacyClient {
             return;
         }
         let Some(call) = self.calls.remove(id) else {
-            // An answer that comes too late concerns nobody, unless a server writes ids anew.
+            // An answer that comes too late is dropped, unless the server has rewritten its id.
             if !id.as_json().starts_with("\"keyway:") {
                 out.client(Event::Frame(frame));
             }

@@ -55,7 +55,7 @@ pub(crate) fn error(id: &RequestId, error: &str) -> Result<Frame, FrameError> {
     Frame::new(jsonrpc::error(Some(id), error))
 }
 
-/// Writes the body of an error of ours, which nobody can take for the server's own.
+/// Writes the body of an error of ours, which cannot be mistaken for the server's own.
 pub(crate) fn own_error(code: Code, message: &str) -> String {
     json!({ "code": LOCAL_ERROR, "message": message, "data": { "code": code } }).to_string()
 }

@@ -78,7 +78,7 @@ impl Server {
 }
 
 impl Bench {
-    /// Puts a face in front of a server that answers the greeting with `result`.
+    /// Puts an adapter in front of a server that answers the first request with `result`.
     pub(crate) async fn attached(era: ClientEra, first: &str, result: &str) -> Self {
         let (mut server, connection) = Server::new();
         let first = Frame::new(first.to_owned()).unwrap();

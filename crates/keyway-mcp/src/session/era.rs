@@ -94,7 +94,7 @@ impl Era {
         }
     }
 
-    /// Returns the parameters as this era wants them; what is no object counts as empty.
+    /// Returns the parameters as this era wants them; anything but an object counts as empty.
     pub(super) fn params(
         &self,
         params: &str,
@@ -115,10 +115,10 @@ impl Era {
     }
 }
 
-/// Finds out the era and greets the server.
+/// Finds out the era and initializes the session.
 ///
-/// Who keeps silent about the modern question is an old server, or one that is still starting. It
-/// is greeted the old way while its answer is awaited, and the answer that comes first decides.
+/// A server that does not answer the modern question is an old one, or is still starting. It gets
+/// `initialize` while its answer is awaited, and the first answer decides.
 pub(super) async fn negotiate(
     exchange: &Exchange,
     client: &ClientInfo,
@@ -141,7 +141,7 @@ pub(super) async fn negotiate(
     tokio::select! {
         biased;
         answer = &mut asked => match answer? {
-            // A server that takes the greeting after all has begun a session with it.
+            // A server that accepts `initialize` after all has begun a session with it.
             Some(modern) => match timeout(probe, greeted).await {
                 Ok(Ok(legacy)) => Ok(legacy),
                 _ => Ok(modern),

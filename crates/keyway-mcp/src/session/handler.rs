@@ -26,9 +26,9 @@ pub trait Handler: Send + Sync + Debug {
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Value, RpcError>>;
 
-    /// Answers as [`Handler::answer`] does, with a result as somebody else wrote it.
+    /// Answers as [`Handler::answer`] does, with the result as its author wrote it.
     ///
-    /// Dropped when the server takes its question back or goes away.
+    /// Dropped when the server cancels its question or goes away.
     ///
     /// Cancel safety: as [`Handler::answer`].
     fn pass_on<'a>(
@@ -46,8 +46,8 @@ pub trait Handler: Send + Sync + Debug {
     /// Is told of a notification, progress and log lines included.
     fn notified(&self, method: &str, frame: &Frame);
 
-    /// Waits until there is room for a large answer on its way to somebody else; gives it back if
-    /// there is none for too long. Nothing else of the server is read meanwhile.
+    /// Waits until the byte budget of the receiver has space for a large answer; returns it as an
+    /// error if there is none for too long. Nothing else of the server is read meanwhile.
     ///
     /// Cancel safety: dropped when the session ends. The answer is dropped with it, and an
     /// implementation must give back the room that it had reserved.
@@ -55,11 +55,11 @@ pub trait Handler: Send + Sync + Debug {
         Box::pin(std::future::ready(Ok(answer)))
     }
 
-    /// Is told that the connection has ended, before those who wait for an answer are.
+    /// Is told that the connection has ended, before the requests that wait for an answer are.
     fn closed(&self, _reason: Option<&TransportError>) {}
 }
 
-/// Nobody is there: no capability is declared, and every question is declined.
+/// Declares no capability, and declines every question.
 #[derive(Debug, Clone, Copy)]
 pub struct NoHandler;
 

@@ -41,7 +41,7 @@ pub(super) fn required(result: &RawValue) -> Result<Option<InputRequired<'_>>, S
         return Ok(None);
     }
     let bad = |_| SessionError::Protocol {
-        what: "a result that is no object",
+        what: "a result that is not an object",
     };
     let kind: Kind<'_> = serde_json::from_str(result.get()).map_err(bad)?;
     match kind.result_type.as_deref() {

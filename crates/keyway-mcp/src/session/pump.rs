@@ -36,7 +36,7 @@ pub(super) struct Exchange {
     /// Never held across an await, nor while the handler is called. Removing a waiter under it
     /// decides which of an answer, a time-out and a dropped caller settles the request.
     waiting: Mutex<Waiting>,
-    /// Who is told of the end, once the server has been greeted.
+    /// Is told of the end, once the session is initialized.
     watch: OnceLock<ServerObserver>,
 }
 
@@ -50,7 +50,7 @@ struct Waiting {
     /// Cancellations that the server is being told of.
     telling: JoinSet<()>,
     is_closed: bool,
-    /// Why, until somebody has been told.
+    /// Why, until a caller has been told.
     reason: Option<TransportError>,
 }
 
@@ -91,7 +91,7 @@ impl Exchange {
         }
     }
 
-    /// Notes that the server has been greeted; from now on an end is told.
+    /// Notes that the session is initialized; from now on its end is reported.
     pub(super) fn greeted(&self, watch: ServerObserver) {
         let _first = self.watch.set(watch);
     }
@@ -113,7 +113,7 @@ impl Exchange {
         self.lock().is_closed
     }
 
-    /// Sends a request and waits for its answer; progress starts the time anew.
+    /// Sends a request and waits for its answer; progress restarts the time.
     pub(super) async fn call(
         &self,
         id: RequestId,
@@ -148,7 +148,7 @@ impl Exchange {
             return Err(timed_out(call.method, call.timeout));
         };
         if let Err(error) = sent {
-            // Whoever reads the events knows why, and may be about to say so.
+            // The task that reads the events knows why, and may be about to say so.
             let told = match error {
                 TransportError::Closed => timeout(FLUSH_TIMEOUT, &mut answered).await.ok(),
                 _ => None,
@@ -241,14 +241,14 @@ impl Exchange {
         if waiters.is_empty() {
             self.lock().reason = reason.take();
         }
-        // One who waits is given the reason, the others learn that it is over.
+        // One waiter gets the reason, the others learn that the connection is closed.
         for waiter in waiters {
             let error = reason.take().unwrap_or(TransportError::Closed);
             let _gone = waiter.answer.send(Err(error));
         }
     }
 
-    /// Receives a message once there is room for it, if it is an answer.
+    /// Receives a message once the byte budget has space for it, if it is an answer.
     async fn receive_large(self: &Arc<Self>, frame: Frame) {
         let answered = frame.envelope().ok().and_then(|envelope| {
             let id = envelope.id();
@@ -354,12 +354,12 @@ impl Exchange {
     fn complete(&self, id: &RequestId, answer: Result<Frame, TransportError>) {
         // The lock is held over the send, which only stores the answer and wakes the caller.
         if let Some(waiter) = self.lock().answers.remove(id) {
-            // Whoever asked may have gone away.
+            // The caller may have gone away.
             let _gone = waiter.answer.send(answer);
         }
     }
 
-    /// Takes no more requests, and returns who waits for an answer.
+    /// Takes no more requests, and returns the waiters for an answer.
     fn shut(&self) -> Vec<Waiter> {
         let mut waiting = self.lock();
         waiting.is_closed = true;

@@ -170,7 +170,7 @@ async fn a_modern_server_gets_its_metadata_with_every_request() {
 }
 
 #[tokio::test]
-async fn whatever_is_no_discovery_result_means_a_legacy_server() {
+async fn any_other_answer_to_discovery_means_a_legacy_server() {
     for reply in [
         Reply::Result(json!({})),
         Reply::Error(json!({"code": -32601, "message": "no"})),
@@ -242,7 +242,7 @@ async fn a_modern_server_that_is_slow_to_start_is_not_taken_for_a_legacy_one() {
     let modern = Era::Modern {
         version: "2026-07-28".to_owned(),
     };
-    // The question is answered first, and the greeting never.
+    // `server/discover` is answered first, and `initialize` never.
     let (_, session) = open(vec![
         ("server/discover", Reply::Silence),
         ("initialize", Reply::Ask(late_discovery())),
@@ -250,7 +250,7 @@ async fn a_modern_server_that_is_slow_to_start_is_not_taken_for_a_legacy_one() {
     .await;
     assert_eq!(session.unwrap().facts().era, modern);
 
-    // The greeting is refused first, for a reason that only modern servers have.
+    // `initialize` is refused first, for a reason that only modern servers have.
     let refusal = json!({"code": -32022, "message": "this connection is modern"});
     let (link, connection) = scripted(vec![
         ("server/discover", Reply::Silence),
@@ -410,7 +410,7 @@ async fn a_request_of_a_legacy_server_is_answered() {
 }
 
 #[tokio::test]
-async fn everyone_who_waits_is_told_when_the_connection_ends() {
+async fn every_waiting_request_is_told_when_the_connection_ends() {
     let (link, session) = open(vec![modern()]).await;
     let session = session.unwrap();
     let (first, second) = (Request::new("a", Map::new()), Request::new("b", Map::new()));

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn text_other_than_an_object_has_no_members() {
         for text in ["[]", "null", "1", "\"{}\"", "{", "{1:2}", ""] {
             assert!(RawObject::read(text).is_none(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Claiming, committing, giving back and marking: one process refreshes, whoever dies.
+//! Claiming, committing, giving back and marking: one process refreshes, whichever process dies.
 
 #![expect(missing_docs, reason = "the name of a test is its documentation")]
 
@@ -45,7 +45,7 @@ pub fn what_a_refresh_does_not_return_is_kept(backend: &impl Backend) -> Outcome
     let (store, old) = signed_in(backend)?;
     let bare = Tokens::new(text("access-2"));
     let Commit::Committed { generation } = store.commit(&grant(), old, &bare)? else {
-        panic!("nobody else committed");
+        panic!("no other process committed");
     };
     assert_eq!(claimed(&store, generation)?.refresh.expose(), "refresh-1");
     let found = store.read(&grant())?;

@@ -1,4 +1,4 @@
-//! Small values by name, kept for ever or for a while.
+//! Small values by name, kept forever or for a while.
 
 #![expect(missing_docs, reason = "the name of a test is its documentation")]
 

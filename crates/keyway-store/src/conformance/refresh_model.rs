@@ -2,8 +2,8 @@
 //!
 //! Some processes share one grant and one authorization server that rotates refresh tokens. The
 //! steps are those of the engine (read, claim, send, read the answer, commit, journal, give back) and
-//! those of the world: the server redeems, an answer is lost or late, a process is stopped, goes on,
-//! dies or starts, the clock is set, a claim grows older than its lifetime.
+//! those of the world: the server redeems, an answer is lost or late, a process is stopped,
+//! continues, dies or starts, the clock is set, a claim grows older than its lifetime.
 //!
 //! ```text
 //!   Idle ─ read ─▶ Seen ─ claim ─▶ Claimed ─ send ─▶ Sent ─ read the answer ─▶ Issued ─ commit ─▶ Idle

@@ -1,10 +1,10 @@
-//! Signing in and out, and who hears of it.
+//! Signing in and out, and which processes hear of it.
 
 #![expect(missing_docs, reason = "the name of a test is its documentation")]
 
 use super::*;
 
-pub fn absent_grant_is_no_error(backend: &impl Backend) -> Outcome {
+pub fn absent_grant_is_not_an_error(backend: &impl Backend) -> Outcome {
     let (store, generation) = signed_in(backend)?;
     let other = GrantKey::new("default").server("nobody");
     assert!(store.read(&other)?.is_none());
@@ -118,7 +118,7 @@ pub fn watcher_hears_of_others_but_not_of_refreshes(backend: &impl Backend) -> O
     Ok(())
 }
 
-pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
+pub fn users_of_a_sign_in_are_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
     let (store, _) = signed_in(backend)?;
     assert_eq!(
         store.stop_users(&grant(), LONG)?.stopped,
@@ -144,7 +144,8 @@ pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while !second.is_stop_requested() {
-                // The port has no event for it: whoever uses a sign-in looks a few times a second.
+                // The port has no event for it: a process with a sign-in polls a few times a
+                // second.
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

@@ -32,7 +32,7 @@ pub(super) fn knows(settings: &Settings, client: &str, redirect_uri: &Url) -> bo
     is_here && redirect_uri.scheme() == "http" && settings.clients.contains_key(client)
 }
 
-/// Returns who asks; a client with a secret has to show it in its own way, and only in that one.
+/// Returns the client; one with a secret has to show it by its own method, and only by that.
 pub(super) fn authenticate(request: &Request, settings: &Settings) -> Result<String, Answer> {
     let named = request.field("client_id");
     let in_body = request.field("client_secret");

@@ -1,4 +1,4 @@
-//! The levers over HTTP, for programs that are no tests.
+//! Control over HTTP, for programs that are not tests.
 //!
 //! | request | what it does |
 //! |---|---|
@@ -15,7 +15,7 @@ use super::Rig;
 use super::settings::Settings;
 use crate::http::{Answer, Request};
 
-/// Answers whoever holds the levers.
+/// Answers requests that change the settings.
 pub(super) fn answer(rig: &Rig, request: &Request) -> Answer {
     match (request.method.as_str(), request.path.as_str()) {
         ("POST", "/_control") => match merged(rig, &request.body) {

@@ -13,7 +13,7 @@ use crate::http::{Answer, Request};
 /// The name of the grant.
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// The codes that nobody has got a token for yet, each by the one that its client asks with.
+/// The codes without a token so far, by device code.
 #[derive(Debug, Default)]
 pub(super) struct Devices(HashMap<String, Device>);
 

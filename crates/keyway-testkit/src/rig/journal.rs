@@ -34,6 +34,6 @@ impl Seen {
 pub enum Door {
     /// The one of both servers.
     Main,
-    /// The one that nobody should ever reach.
+    /// The one that no client should ever reach.
     Elsewhere,
 }

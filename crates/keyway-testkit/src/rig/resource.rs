@@ -1,4 +1,4 @@
-//! The MCP server: one tool, `echo`, for whoever has a token.
+//! The MCP server: one tool, `echo`, for clients with a token.
 
 use serde_json::{Value, json};
 

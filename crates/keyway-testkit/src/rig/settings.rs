@@ -38,16 +38,17 @@ pub struct Settings {
     pub grace: Duration,
     /// What the person at the consent page does.
     pub consent: Consent,
-    /// Whether the redirect says who issued the code (RFC 9207), and the metadata that it does.
+    /// Whether the redirect names the issuer (RFC 9207), and whether the metadata says that it
+    /// does.
     pub iss: Iss,
     /// Whether the MCP server knows the protocol of 2026-07-28.
     pub modern: bool,
-    /// Who signs in, as the token endpoint says it in an identity token; `None` gives none.
+    /// The account in the identity token of the token endpoint; `None` gives no identity token.
     pub account: Option<String>,
     /// The scope without which the MCP server refuses.
     pub wants_scope: Option<String>,
-    /// Offers codes for another device, and wants so many seconds between two questions whether
-    /// somebody typed one; `None` does not.
+    /// Offers device codes, and wants this many seconds between two polls; `None` does not offer
+    /// them.
     pub device: Option<u64>,
     /// What a revocation ends.
     pub revocation: Revocation,
@@ -106,7 +107,7 @@ pub enum Delivery {
     Whole,
     /// The connection is closed without an answer.
     Lost,
-    /// The connection is closed after so many bytes.
+    /// The connection is closed after this many bytes.
     Cut(usize),
     /// In pieces, over this time in milliseconds.
     Dripping(u64),

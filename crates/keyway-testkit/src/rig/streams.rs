@@ -84,7 +84,7 @@ impl Streams {
 }
 
 impl Tap {
-    /// Writes what comes until the client is gone and somebody has noticed.
+    /// Writes messages until the client is gone and a write fails or the stream is removed.
     pub(super) fn run(mut self) -> io::Result<()> {
         let head =
             "HTTP/1.1 200 Rig\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";

@@ -65,7 +65,7 @@ fn exchange(
         .append_pair("code_challenge_method", "S256")
         .append_pair("resource", &rig.mcp())
         .append_pair("state", "s");
-    // Nobody listens where the page leads to: the code is the last that was issued.
+    // No listener is where the page leads to: the code is the last that was issued.
     drop(visit(page.as_str()));
     let code = rig.secrets().pop().unwrap_or_default();
     let fields = [
@@ -155,7 +155,7 @@ fn levers_are_pulled_over_http_and_a_wrong_name_is_told() {
 }
 
 #[test]
-fn who_follows_a_redirect_to_the_second_port_is_seen() {
+fn a_client_that_follows_a_redirect_to_the_second_port_is_seen() {
     let rig = Rig::start(Settings::default());
     rig.set(|settings| settings.redirects.insert("/authorize".to_owned(), 302));
     assert!(rig.strays().is_empty());

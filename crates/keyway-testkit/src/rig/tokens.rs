@@ -18,7 +18,7 @@ pub(super) struct Tokens {
     clients: HashMap<String, Vec<String>>,
     codes: HashMap<String, Asked>,
     access: HashMap<String, Access>,
-    refresh: HashMap<String, Place>,
+    refresh: HashMap<String, TokenPosition>,
     families: Vec<Family>,
     /// The clients of the families, in the same order.
     owners: Vec<String>,
@@ -44,7 +44,7 @@ struct Access {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct TokenPosition {
     family: usize,
     number: usize,
 }
@@ -151,12 +151,12 @@ impl Tokens {
         Some(self.grant(known.client, life))
     }
 
-    /// Issues the first tokens of a sign-in that somebody agreed to.
+    /// Issues the first tokens of a sign-in that a person agreed to.
     pub(super) fn grant(&mut self, client: String, life: (Duration, Option<u64>)) -> Issued {
         self.families.push(Family::default());
         self.owners.push(client);
         let family = self.families.len() - 1;
-        self.issue(Place { family, number: 0 }, life)
+        self.issue(TokenPosition { family, number: 0 }, life)
     }
 
     /// Makes a code for a client to ask with, and one for a person to type.
@@ -200,7 +200,7 @@ impl Tokens {
         family.current += 1;
         let number = family.current;
         let family = place.family;
-        Some(self.issue(Place { family, number }, life))
+        Some(self.issue(TokenPosition { family, number }, life))
     }
 
     pub(super) fn accepts(&self, access: &str, now: Duration) -> bool {
@@ -252,7 +252,7 @@ impl Tokens {
 
     /// Counts the refresh tokens that would be accepted.
     pub(super) fn live(&self) -> usize {
-        let is_live = |place: &&Place| {
+        let is_live = |place: &&TokenPosition| {
             let family = self.families.get(place.family);
             family.is_some_and(|it| it.ended.is_none() && it.current == place.number)
         };
@@ -267,7 +267,7 @@ impl Tokens {
         &self.secrets
     }
 
-    fn issue(&mut self, place: Place, (now, lifetime): (Duration, Option<u64>)) -> Issued {
+    fn issue(&mut self, place: TokenPosition, (now, lifetime): (Duration, Option<u64>)) -> Issued {
         let (access, refresh) = (self.secret("access"), self.secret("refresh"));
         let known = Access {
             family: place.family,

@@ -121,9 +121,9 @@ impl Sockets {
         let v6 = match addresses {
             Addresses::Both => match listen(Ipv6Addr::LOCALHOST.into(), port) {
                 Ok((_, v6)) => Some(v6),
-                // Somebody else sits where `localhost` may lead.
+                // Another process listens where `localhost` may lead.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-                // No IPv6 here: nobody else can have the port either.
+                // No IPv6 here: no other process can have the port either.
                 Err(_) => None,
             },
             _ => None,

@@ -65,7 +65,7 @@ pub enum AddressScope {
     Loopback,
     /// A private, shared, benchmarking or documentation network.
     Private,
-    /// Everybody.
+    /// Every machine on the Internet.
     Public,
 }
 

@@ -165,7 +165,7 @@ async fn tls_handshake(
 /// Asks a proxy for a tunnel (RFC 9110 §9.3.6) and returns its inside.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the guarded client that everybody else uses"
+    reason = "this is the guarded client that all other code uses"
 )]
 async fn tunnel_through(
     stream: Stream,

@@ -1,7 +1,7 @@
 //! Connections that are used again, by origin.
 //!
 //! A connection of HTTP/1.1 is lent to one exchange at a time and comes back when its answer has
-//! been read to the end; one of HTTP/2 is shared by all. Whoever finds none opens one.
+//! been read to the end; one of HTTP/2 is shared by all. A request that finds none opens one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -168,7 +168,7 @@ impl Pool {
         Ok(origin)
     }
 
-    /// Opens a connection, unless somebody else opened one meanwhile that can be shared.
+    /// Opens a connection, unless another request opened one meanwhile that can be shared.
     async fn connect(&self, origin: &Arc<Origin>) -> Result<Sender, ConnectFailure> {
         let mut negotiating = None;
         if !origin.protocol_known() {
@@ -178,7 +178,7 @@ impl Pool {
             return Ok(Sender::Http2(shared));
         }
         if origin.protocol_known() {
-            // Somebody found out that connections are not shared here: all open theirs at once.
+            // Another request found out that connections are not shared here: all connect at once.
             drop(negotiating.take());
         }
         let stream = self.connector.connect(&origin.address).await?;
@@ -290,7 +290,7 @@ impl Idle {
     }
 }
 
-/// Closes what nobody has used for long, until nothing is left.
+/// Closes connections that were idle for long, until none is left.
 async fn reap(origin: Weak<Origin>) {
     loop {
         sleep(POOL_IDLE_TIMEOUT).await;
@@ -314,7 +314,7 @@ fn target(url: &Url) -> PathAndQuery {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the guarded client that everybody else uses"
+    reason = "this is the guarded client that all other code uses"
 )]
 async fn http1_handshake(
     stream: Stream,
@@ -336,7 +336,7 @@ async fn http1_handshake(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the guarded client that everybody else uses"
+    reason = "this is the guarded client that all other code uses"
 )]
 async fn http2_handshake(
     stream: Stream,

@@ -1,4 +1,4 @@
-//! What is told of a request to who looks for a fault: names, lengths and times, never a value.
+//! Debug notes about a request: names, lengths and times, never a value.
 
 use http::{HeaderMap, Method};
 use keyway_auth::{Observer, Topic};

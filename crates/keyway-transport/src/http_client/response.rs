@@ -79,9 +79,9 @@ impl Response {
         self.inner.headers()
     }
 
-    /// Lets go of the headers, and with them of the buffer in which they arrived.
+    /// Drops the headers, and with them the buffer in which they arrived.
     ///
-    /// For bodies that last: nobody asks for the headers any more.
+    /// For long-lived bodies, once the headers are not needed any more.
     pub(crate) fn forget_head(&mut self) {
         *self.inner.headers_mut() = HeaderMap::new();
     }
@@ -103,7 +103,7 @@ impl Response {
         }
     }
 
-    /// Returns the error for an answer that is none, with the seconds it asks to wait.
+    /// Returns the error for a failing status, with the seconds it asks to wait.
     pub(crate) fn status_error(&self) -> TransportError {
         TransportError::Status {
             status: self.status(),
@@ -129,7 +129,7 @@ impl Response {
                 self.release();
                 return Ok(None);
             };
-            // What is no data is a trailer.
+            // A frame without data is a trailer.
             if let Ok(data) = frame.into_data() {
                 self.release_at_end();
                 return Ok(Some(data));

@@ -93,12 +93,12 @@ impl Tls {
         self.0.identity.current().map(|current| current.read)
     }
 
-    /// Returns what to encrypt with, built by the first who asks without blocking the runtime.
+    /// Returns the TLS configurations; the first call builds them without blocking the runtime.
     pub(super) async fn configs(&self) -> Result<&Configs, TransportError> {
         if self.0.built.get().is_none() {
             let own = Arc::clone(&self.0);
             let building = tokio::task::spawn_blocking(move || own.built().is_ok());
-            // Who could not do it aside does it here.
+            // If that task failed, `built` does it here.
             let _built = building.await;
         }
         self.0.built().map_err(settings)
@@ -122,7 +122,7 @@ impl Inner {
             .with_root_certificates(roots)
             .with_client_cert_resolver(Arc::clone(&self.identity) as Arc<dyn ResolvesClientCert>);
         if self.identity.has_certs() {
-            // A resumed session would go on under the certificate that began it.
+            // A resumed session would continue with the certificate that it began with.
             config.resumption = Resumption::disabled();
         }
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

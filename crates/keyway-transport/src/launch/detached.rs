@@ -59,7 +59,7 @@ pub(super) fn detach(own_binary: &Path) -> u8 {
     let second = || -> io::Result<()> {
         rustix::process::setsid()?;
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
-        // It ends when its work is done; there is nobody to wait for it but the system.
+        // It ends when its work is done; only the system waits for it.
         drop(command(own_binary, DETACHED_ARG, stdin).spawn()?);
         Ok(())
     };

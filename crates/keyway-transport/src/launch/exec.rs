@@ -82,7 +82,7 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
             error
         }
     };
-    // The parent has stopped listening for reports: this is for whoever reads the last lines.
+    // The parent has stopped listening for reports: this is for readers of the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
     Ok(NOT_STARTED)
 }
@@ -160,7 +160,7 @@ fn stay(program: Pid) -> u8 {
     {
         use rustix::process::{WaitOptions, wait};
 
-        // Its streams are not ours any more, and its secrets are nobody else's.
+        // Its streams are not ours any more, and no other process may read its secrets.
         drop((drop_streams(), crate::harden::harden_self()));
         loop {
             match wait(WaitOptions::empty()) {

@@ -83,7 +83,7 @@ fn is_launched() -> bool {
     std::env::var_os(LAUNCH_MARK).is_some()
 }
 
-#[expect(clippy::exit, reason = "a launcher has nobody to return to")]
+#[expect(clippy::exit, reason = "a launcher has no caller to return to")]
 fn exit(code: u8) -> ! {
     std::process::exit(code.into())
 }

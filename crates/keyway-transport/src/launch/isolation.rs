@@ -4,7 +4,7 @@
 //! child creates elsewhere, in a fresh home as well, works as ever; a PID namespace around them
 //! keeps our processes out of sight. Under [`IsolationProfile::Confine`] the child gets a tree of
 //! its own instead of the person's. Landlock closes what remains: abstract sockets, and where there
-//! are no namespaces, memory and signals. Where mounts are not to be had, Landlock alone grants
+//! are no namespaces, memory and signals. Where mounts are not available, Landlock alone grants
 //! everything beside our folders, at a price: nothing new can be created directly in a folder that
 //! leads to one of ours.
 

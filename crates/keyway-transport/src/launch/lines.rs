@@ -28,15 +28,15 @@ pub(crate) struct Lines {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Overflow {
     /// Reading fails with [`io::ErrorKind::FileTooLarge`]; with [`io::ErrorKind::OutOfMemory`] if
-    /// there is no room for a large one.
+    /// there is not enough memory for a large one.
     Fail(usize),
     /// It is handed out in pieces.
     Split(usize),
 }
 
 impl Lines {
-    /// Reads from a pipe of a child; `ended` says when to stop waiting for somebody else who still
-    /// holds it open.
+    /// Reads from a pipe of a child; `ended` says when to stop waiting for another process that
+    /// still holds it open.
     pub(crate) fn new(pipe: pipe::Receiver, ended: ExitWatch, overflow: Overflow) -> Self {
         Self {
             pipe,

@@ -90,7 +90,7 @@ impl Namespaces {
         if unshare(UnshareFlags::NEWUSER | flags).is_err() {
             return Ok(false);
         }
-        // The person stays who they are; nobody else has a number in here.
+        // The user keeps their ids; no other user is mapped in here.
         put("/proc/self/setgroups", "deny")?;
         put("/proc/self/uid_map", &format!("{user} {user} 1"))?;
         put("/proc/self/gid_map", &format!("{group} {group} 1"))?;

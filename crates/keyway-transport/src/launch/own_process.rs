@@ -15,7 +15,7 @@ pub(super) fn own_binary() -> io::Result<PathBuf> {
 }
 
 #[cfg(target_os = "linux")]
-/// Lets go of the streams that belong to the program.
+/// Closes the streams that belong to the program.
 pub(super) fn drop_streams() -> io::Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;

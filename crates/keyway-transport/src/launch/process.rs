@@ -1,8 +1,8 @@
 //! A child in a session of its own, and the thread that waits for it.
 //!
 //! The thread starts the child's supervisor, sleeps until that has ended, ends what is left and
-//! only then lets the system forget its number. So a signal never hits a stranger who got the same
-//! number, nothing stays behind, and no signal handler is needed in the host.
+//! only then reaps it. So a signal never hits another process that got the same id, nothing stays
+//! behind, and no signal handler is needed in the host.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -55,7 +55,7 @@ pub(super) async fn start(launcher: &Path, namespaces: &str) -> io::Result<(Proc
                     group: Arc::clone(&group),
                     ended: ExitWatch(ended),
                 };
-                // If nobody waits any more, the process is dropped here, and so killed.
+                // If the caller stopped waiting, the process is dropped here, and so killed.
                 drop(started.send(Ok((process, pipes))));
                 let status = group.wait(&mut child);
                 end.send_replace(Some((status, Instant::now())));
@@ -146,7 +146,7 @@ impl ExitWatch {
         self.outcome().await.0
     }
 
-    /// Waits until a little after the end: by then its pipes are empty, unless somebody who left
+    /// Waits until a little after the end: by then its pipes are empty, unless a process that left
     /// the group still holds them.
     pub(crate) async fn exited_and_drained(&mut self) {
         let (_, at) = self.outcome().await;
@@ -178,7 +178,7 @@ struct Group {
     /// The process group of the program, once that is known. Until then killing the supervisor is
     /// enough: the kernel kills its child with it.
     program: OnceLock<Pid>,
-    /// Held while signalling, so that the number cannot pass to a stranger meanwhile.
+    /// Held while signalling, so that the id cannot pass to another process meanwhile.
     is_reaped: Mutex<bool>,
 }
 
@@ -197,7 +197,7 @@ impl Group {
             return;
         }
         // An empty group is what the signal was for. The supervisor ends as soon as the group's
-        // leader has, so the number is not a stranger's while that is not reaped.
+        // leader has, so the id does not belong to another process while that is not reaped.
         _ = match self.program.get() {
             Some(program) => kill_process_group(*program, signal),
             None => kill_process(self.supervisor, signal),

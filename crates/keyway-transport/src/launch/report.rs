@@ -19,7 +19,7 @@ pub(super) enum Report {
         /// Its process group, in which the program starts.
         group: Pid,
     },
-    /// The isolation that was required is not to be had, and the launcher ends.
+    /// The isolation that was required is not available, and the launcher ends.
     Insufficient(IsolationLevel),
     /// A step failed, and the launcher ends.
     Failed {
@@ -33,7 +33,7 @@ pub(super) enum Report {
 impl Report {
     /// Tells the parent, which reads this line off before it reads anything of the program's.
     pub(super) fn send(&self) {
-        // In one write; if nobody listens, nobody needs to know.
+        // In one write; a parent that does not listen does not need it.
         drop(io::stderr().write_all(self.to_string().as_bytes()));
     }
 

@@ -70,9 +70,9 @@ pub(super) fn run(words: &[String]) -> u8 {
     let Ok(child) = start_first(is_private) else {
         return NOT_STARTED;
     };
-    // Whoever reads the streams must see their end when the program closes them.
+    // Readers of the streams must see their end when the program closes them.
     drop(drop_streams());
-    // Not before: the owner of `/proc/self` decides about the maps of a user namespace.
+    // Only now: the owner of `/proc/self` decides about the maps of a user namespace.
     drop(harden_self());
     let status = supervise(Pid::from_child(&child), end_of_host.as_ref());
     if !is_private {

@@ -70,7 +70,7 @@ impl CurrentStream {
         }
     }
 
-    /// Takes the stream out of force; the next request opens another.
+    /// Removes the stream; the next request opens another.
     pub(super) fn end(&self) -> Option<JoinHandle<()>> {
         self.lock().stream.take().map(|stream| stream.reading)
     }
@@ -128,7 +128,7 @@ impl Shared {
                     seconds: limit.as_secs(),
                 }))?;
         let mut state = self.current.lock();
-        // Whoever closes takes the stream out of force afterwards.
+        // A task that closes removes the stream afterwards.
         if self.in_flight.is_closed() {
             return Err(TransportError::Closed);
         }
@@ -140,8 +140,8 @@ impl Shared {
         Ok(endpoint)
     }
 
-    /// Returns where a message goes; `None` if nobody is there to hear it, and no session is begun
-    /// for a note.
+    /// Returns where a message goes; `None` for a notification without an open session, which does
+    /// not begin one.
     pub(super) async fn endpoint_for(
         self: &Arc<Self>,
         message: &Message,
@@ -154,7 +154,7 @@ impl Shared {
         }
     }
 
-    /// Takes a stream out of force that broke off, and returns what waited for an answer; `None`
+    /// Removes a stream that broke off, and returns the requests that waited for an answer; `None`
     /// if the connection ends with it.
     pub(super) fn stream_lost(&self, error: &TransportError) -> Option<Vec<RequestId>> {
         let mut state = self.current.lock();
@@ -163,7 +163,7 @@ impl Shared {
         }
         state.stream = None;
         state.losses.add();
-        // Within the lock: whoever comes later opens another, and is not lost with this one.
+        // Within the lock: a later request opens another stream, and does not fail with this one.
         Some(self.in_flight.drain())
     }
 
@@ -174,7 +174,7 @@ impl Shared {
             return Ok(endpoint);
         }
         if self.current.lock().losses.failed_rounds != known {
-            // Whoever was first has tried it for all who waited.
+            // The first request has tried it for all that waited.
             return Err(TransportError::StreamLost);
         }
         let mut left = TRIES;
@@ -247,7 +247,7 @@ struct Losses {
     is_enabled: bool,
     count: u32,
     last: Option<Instant>,
-    /// How often all tries of a request were in vain.
+    /// How often all tries of a request failed.
     failed_rounds: u64,
 }
 

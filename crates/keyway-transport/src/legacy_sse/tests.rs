@@ -224,7 +224,7 @@ async fn request_after_a_sign_out_opens_a_stream_and_repeats_initialize() {
     // What waited for an answer gets none.
     let error = next_error(&mut connection).await;
     assert!(matches!(error, TransportError::Closed));
-    // Nobody is there to hear a note, and none of it is sent.
+    // A notification without a session is not sent.
     send(&connection, r#"{"method":"notifications/cancelled"}"#).await;
     connection.link.end_session().await;
     send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
@@ -280,7 +280,7 @@ async fn concurrent_requests_after_a_sign_out_open_one_stream() {
         .await;
     }
     assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
-    // One for the greeting, one stream, and all three.
+    // One `initialize`, one stream, and all three.
     let journal = server.heard(7).await;
     assert_eq!(
         journal.iter().filter(|seen| seen.method == "GET").count(),
@@ -301,7 +301,7 @@ async fn closed_connection_opens_no_stream() {
     assert_eq!(server.journal().len(), 1);
 }
 
-/// A server whose first streams are dropped once their greeting is answered; a later one stays.
+/// A server that drops its first streams once `initialize` is answered; a later one stays.
 async fn forgetful(dropped: usize) -> Server {
     let streams = std::sync::atomic::AtomicUsize::new(0);
     Server::start(move |seen| match seen.method.as_str() {

@@ -1,4 +1,4 @@
-//! What a stranger's word cannot make us do, on loopback.
+//! What an untrusted document cannot make us do, on loopback.
 
 mod addresses;
 
@@ -157,7 +157,7 @@ async fn a10_body_ends_at_one_mebibyte() {
     for (reply, is_too_large) in
         [
             (
-                // Far more than 2 GiB, if anybody read on.
+                // Far more than 2 GiB, if the client read on.
                 Reply::raw(format!("{head}Transfer-Encoding: chunked\r\n\r\n")).flood(piece),
                 true,
             ),

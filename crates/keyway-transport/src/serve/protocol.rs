@@ -17,8 +17,8 @@ pub(super) enum HttpVersion {
 
 /// A stream of which the first bytes have been read already.
 ///
-/// They are given out together with what follows them: whoever reads them alone, and needs more,
-/// makes room for as much again.
+/// A read returns them together with what follows them: a reader that got them alone, and needed
+/// more, would double its buffer.
 #[derive(Debug)]
 pub(super) struct PeekedStream<S> {
     stream: S,
@@ -65,7 +65,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PeekedStream<S> {
             return stream.poll_read(context, buffer);
         }
         if buffer.remaining() < first.len() {
-            // Nobody reads in pieces that small; whoever does gets less than there is.
+            // No reader of ours has a buffer that small; one that has gets less than there is.
             let (now, later) = first.split_at(buffer.remaining());
             buffer.put_slice(now);
             let rest = later.len();

@@ -28,7 +28,7 @@ use crate::times::BODY_CHUNK_TIMEOUT;
 /// A request whose body has not been read yet.
 #[derive(Debug)]
 pub struct Inbound {
-    /// Who sent it.
+    /// Its sender.
     pub peer: Peer,
     /// The method.
     pub method: Method,
@@ -86,8 +86,8 @@ impl Inbound {
         Upgrade(hyper::upgrade::on(head))
     }
 
-    /// Says whether the kernel tells that somebody else than our own user, or the superuser, sent
-    /// it. Where it tells nothing, nobody is accused.
+    /// Says whether the kernel reports a sender other than our own user or the superuser; `false`
+    /// where it reports nothing.
     ///
     /// Looks through a table of the kernel: not for every request.
     #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! A request with `Content-Length` and `Transfer-Encoding` is refused (RFC 9112 §6.3): two programs
 //! that read its length differently see two different requests. hyper reads the second and removes
-//! the first, so that nobody behind it can tell.
+//! the first, so that code behind it cannot tell.
 
 /// What is known of the head that hyper parses next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

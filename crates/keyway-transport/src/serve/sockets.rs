@@ -1,4 +1,4 @@
-//! Where guests come from: the loopback addresses, or a socket in a folder of our own.
+//! Where clients connect: the loopback addresses, or a socket in a folder of our own.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,11 +11,11 @@ use tokio::time::sleep;
 
 use crate::times::ACCEPT_RETRY_DELAY;
 
-/// Who sent a request, as far as the machine vouches for it.
+/// The sender of a request, as far as the kernel vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Peer {
-    /// Anybody on this machine, a web page included; the port that was reached.
+    /// Any process on this machine, a web page included; the port that was reached.
     Loopback {
         /// The port.
         port: u16,
@@ -26,10 +26,10 @@ pub enum Peer {
 
 /// A socket that is listened on.
 #[derive(Debug)]
-pub struct Listener(Kind);
+pub struct Listener(Sockets);
 
 #[derive(Debug)]
-enum Kind {
+enum Sockets {
     Tcp {
         first: TcpListener,
         second: Option<TcpListener>,
@@ -37,7 +37,7 @@ enum Kind {
     },
     Unix {
         listener: UnixListener,
-        /// The file to remove at the end; somebody else's stays.
+        /// The file to remove at the end; `None` if another process made it.
         path: Option<PathBuf>,
     },
 }
@@ -62,12 +62,12 @@ impl Listener {
     /// Takes a port on the loopback interface; 0 means any that is free.
     ///
     /// The same port of the other loopback address is taken as well, where the machine has one:
-    /// `localhost` may lead there, and nobody else shall sit there.
+    /// `localhost` may lead there, and no other process shall listen there.
     ///
     /// # Errors
     ///
     /// Returns [`ListenError::NotLoopback`] for any other address, and [`ListenError::Busy`] if
-    /// somebody has the port.
+    /// another process has the port.
     pub fn loopback(address: SocketAddr) -> Result<Self, ListenError> {
         let other = match address.ip() {
             IpAddr::V4(Ipv4Addr::LOCALHOST) => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -91,13 +91,14 @@ impl Listener {
         })
     }
 
-    /// Listens on a socket file (0600); one that nobody listens on any more is replaced.
+    /// Listens on a socket file (0600); one without a listener is replaced.
     ///
     /// Only processes of the same user are let in. The folder has to be the user's own.
     ///
     /// # Errors
     ///
-    /// Returns [`ListenError::Taken`] if somebody listens there, or the file is no socket.
+    /// Returns [`ListenError::Taken`] if another process listens there, or the file is not a
+    /// socket.
     pub fn unix(path: &Path) -> Result<Self, ListenError> {
         let failed = |source| ListenError::Socket { source };
         let taken = || ListenError::Taken {
@@ -116,11 +117,11 @@ impl Listener {
         let mode = std::fs::Permissions::from_mode(0o600);
         std::fs::set_permissions(&path, mode).map_err(failed)?;
         let path = Some(path);
-        Ok(Self(Kind::Unix { listener, path }))
+        Ok(Self(Sockets::Unix { listener, path }))
     }
 
-    /// Takes over a socket of the loopback interface, and the one of its other address, from
-    /// whoever listened before us.
+    /// Takes over a socket of the loopback interface, and the one of its other address, from the
+    /// process that listened before us.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ impl Listener {
             listener.set_nonblocking(true).map_err(failed)?;
         }
         let port = port.ok_or(ListenError::Foreign)?;
-        Ok(Self(Kind::Tcp {
+        Ok(Self(Sockets::Tcp {
             first: TcpListener::from_std(first).map_err(failed)?,
             second: second
                 .map(TcpListener::from_std)
@@ -165,7 +166,7 @@ impl Listener {
         let failed = |source| ListenError::Socket { source };
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = UnixListener::from_std(listener).map_err(failed)?;
-        Ok(Self(Kind::Unix {
+        Ok(Self(Sockets::Unix {
             listener,
             path: None,
         }))
@@ -175,15 +176,15 @@ impl Listener {
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         match &self.0 {
-            Kind::Tcp { port, .. } => Some(*port),
-            Kind::Unix { .. } => None,
+            Sockets::Tcp { port, .. } => Some(*port),
+            Sockets::Unix { .. } => None,
         }
     }
 
     /// Returns the socket file; `None` for a port.
     #[must_use]
     pub fn socket(&self) -> Option<PathBuf> {
-        let Kind::Unix { listener, .. } = &self.0 else {
+        let Sockets::Unix { listener, .. } = &self.0 else {
             return None;
         };
         let address = listener.local_addr().ok()?;
@@ -221,7 +222,7 @@ impl Listener {
 
     async fn try_accept(&self) -> io::Result<Option<Accepted>> {
         match &self.0 {
-            Kind::Tcp {
+            Sockets::Tcp {
                 first,
                 second,
                 port,
@@ -234,7 +235,7 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Ok(Some(Accepted::Tcp(stream, *port)))
             }
-            Kind::Unix { listener, .. } => {
+            Sockets::Unix { listener, .. } => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred()?.uid();
                 let is_same = user == rustix::process::geteuid().as_raw();
@@ -246,7 +247,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Kind::Unix {
+        if let Sockets::Unix {
             path: Some(path), ..
         } = &self.0
         {
@@ -255,17 +256,17 @@ impl Drop for Listener {
     }
 }
 
-fn pair(address: SocketAddr, other: IpAddr) -> io::Result<Kind> {
+fn pair(address: SocketAddr, other: IpAddr) -> io::Result<Sockets> {
     let first = listen(address)?;
     let port = first.local_addr()?.port();
     let second = match listen(SocketAddr::new(other, port)) {
         Ok(second) => Some(second),
-        // Somebody else sits where `localhost` may lead.
+        // Another process listens where `localhost` may lead.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-        // The machine has no such address: nobody else can have it either.
+        // The machine has no such address: no other process can have it either.
         Err(_) => None,
     };
-    Ok(Kind::Tcp {
+    Ok(Sockets::Tcp {
         first,
         second,
         port,
@@ -300,13 +301,13 @@ pub enum ListenError {
         /// The address.
         address: SocketAddr,
     },
-    /// Somebody has the port.
+    /// Another process has the port.
     #[error("`{address}` is in use on 127.0.0.1 or [::1]")]
     Busy {
         /// The address.
         address: SocketAddr,
     },
-    /// Somebody listens on the socket file, or it is something else.
+    /// Another process listens on the socket file, or the file is not a socket.
     #[error("`{}` is in use", path.display())]
     Taken {
         /// The file.

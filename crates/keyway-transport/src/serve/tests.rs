@@ -169,7 +169,7 @@ async fn a_head_above_the_limit_is_refused() {
     drop(stream.write_all(b"\r\n\r\n").await);
     let mut piece = [0; 64];
     let read = timeout(DEADLINE, stream.read(&mut piece)).await;
-    // Whoever is refused while still writing may find the connection gone.
+    // A client that is refused while still writing may find the connection closed.
     if let Ok(read) = read.expect("a refusal") {
         assert!(read == 0 || piece[..read].starts_with(b"HTTP/1.1 431"));
     }
@@ -252,11 +252,8 @@ async fn connection_above_the_limit_waits_for_a_slot() {
     drop(first);
 }
 
-/// Becoming somebody else takes a superuser; without one there is nobody to refuse.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "somebody else is another process"
-)]
+/// Only the superuser can become another user; without it there is no user to refuse.
+#[expect(clippy::disallowed_methods, reason = "another user is another process")]
 #[tokio::test]
 async fn other_user_is_refused_even_if_file_permissions_allow() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -264,7 +261,7 @@ async fn other_user_is_refused_even_if_file_permissions_allow() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    // Where everybody can come up to the folder.
+    // Where every user can reach the folder.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("s.sock");
     let listener = Listener::unix(&path).unwrap();

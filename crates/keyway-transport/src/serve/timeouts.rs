@@ -35,7 +35,7 @@ const HEAD: u8 = 0;
 const BUSY: u8 = 1;
 /// The peer may send another request.
 const IDLE: u8 = 2;
-/// Requests come side by side, or it is no HTTP any more: silence means nothing.
+/// HTTP/2, or not HTTP any more: silence means nothing.
 const UNTIMED: u8 = 3;
 
 impl ActivityClock {

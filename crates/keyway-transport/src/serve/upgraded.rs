@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 /// The bytes of a connection after status 101; dropping it closes the connection.
 ///
-/// Its methods are those of an asynchronous stream on any runtime; whoever needs the traits of one
-/// forwards to them.
+/// Its methods are those of an asynchronous stream on any runtime; a caller that needs the traits
+/// of one forwards to them.
 #[derive(Debug)]
 pub struct UpgradedStream(pub(super) TokioIo<Upgraded>);
 

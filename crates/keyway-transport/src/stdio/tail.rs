@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Keeps the last lines, up to [`KEPT_BYTES`].
 /// The lock is held for one line or one report.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Mutex<Kept>);
+pub(super) struct Tail(Mutex<TailLines>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TailLines {
     lines: VecDeque<String>,
     bytes: usize,
 }
@@ -35,7 +35,7 @@ impl Tail {
         kept.lines.iter().skip(skipped).cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, TailLines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -47,13 +47,13 @@ impl Writer {
         self.flush(pipe).await
     }
 
-    /// Closes the pipe, and makes whoever waits for it give up.
+    /// Closes the pipe, and fails the writes that wait for it.
     pub(super) async fn close(&self) {
         self.refuse();
         drop(self.pipe.lock().await.take());
     }
 
-    /// Makes whoever waits give up; nothing is written any more.
+    /// Fails the writes that wait; nothing is written any more.
     pub(super) fn refuse(&self) {
         self.is_closed.send_replace(true);
     }

@@ -35,11 +35,11 @@ impl Shared {
         }
     }
 
-    /// Sends a notification or an answer of ours; nobody waits for what becomes of it.
+    /// Sends a notification or an answer of ours; no caller waits for the outcome.
     pub(super) async fn post_notification(self: &Arc<Self>, message: &Outgoing) {
         let session = self.sessions.current();
         if session.as_ref().is_some_and(|session| session.has_ended()) {
-            // Nobody is there to hear it, and a session is not begun for a note.
+            // The session has ended, and a notification does not begin another.
             return;
         }
         if self.post_accepted(message, session.as_deref()).await
@@ -280,7 +280,8 @@ impl Shared {
         self.tool_headers(message) != before
     }
 
-    /// Begins another session in place of one that the server has ended, once for all who miss it.
+    /// Begins another session in place of one that the server has ended, once for all requests that
+    /// need it.
     async fn replace_session(
         self: &Arc<Self>,
         lost: &Arc<Session>,

@@ -22,7 +22,8 @@ pub(super) fn encode(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encoded).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Reads what a client wrote; `None` if it is not text, or the Base64 between the markers is none.
+/// Reads what a client wrote; `None` if it is not text, or the text between the markers is not
+/// Base64.
 #[must_use]
 pub fn decode(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);

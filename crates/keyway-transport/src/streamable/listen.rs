@@ -20,7 +20,7 @@ use crate::http_client::{Media, Response};
 use crate::responses::without_line_breaks;
 use crate::times::{MAX_HOLD, STREAM_HEALTHY_AFTER, STREAM_RETRY_DELAY};
 
-/// Where a stream goes on after its connection ended.
+/// Where a stream continues after its connection ended.
 #[derive(Debug, Default)]
 pub(super) struct StreamCursor {
     last_id: Option<HeaderValue>,
@@ -28,7 +28,7 @@ pub(super) struct StreamCursor {
 }
 
 impl StreamCursor {
-    /// Takes over what the server said about going on.
+    /// Takes over what the server said about resuming.
     pub(super) fn advance(&mut self, stream: &EventStream) {
         if let Some(id) = stream.last_id() {
             self.last_id = HeaderValue::from_bytes(id).ok();

@@ -1,4 +1,4 @@
-//! The session of protocol versions 2025-03-26 to 2025-11-25: who began it, and how it goes on.
+//! The session of protocol versions 2025-03-26 to 2025-11-25: how it begins, and how it continues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ impl Session {
         }
     }
 
-    /// Notes that we ended it; says whether nobody did before.
+    /// Notes that we ended it; says whether this call was the first to do so.
     pub(super) fn end(&self) -> bool {
         // The swap makes sure that one of several callers tells the server.
         !self.has_ended.swap(true, Ordering::AcqRel)

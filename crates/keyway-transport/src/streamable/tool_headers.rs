@@ -223,7 +223,7 @@ fn collect(
 
 fn header_of(annotation: &Value, schema: &Value) -> Result<HeaderName, &'static str> {
     let name = annotation.as_str().filter(|name| !name.is_empty());
-    let name = name.ok_or("a header annotation that is no name")?;
+    let name = name.ok_or("a header annotation that is not a name")?;
     let is_primitive = |kind: &Value| {
         let kind = kind.as_str().unwrap_or_default();
         matches!(kind, "string" | "integer" | "boolean")
@@ -242,7 +242,7 @@ fn header_of(annotation: &Value, schema: &Value) -> Result<HeaderName, &'static 
         return Err("a header annotation on a parameter that is not a string, integer or boolean");
     }
     HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes())
-        .map_err(|_| "a header annotation that is no header name")
+        .map_err(|_| "a header annotation that is not a header name")
 }
 
 fn text_of(value: &Value) -> Option<HeaderValue> {

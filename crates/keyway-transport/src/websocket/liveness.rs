@@ -1,4 +1,5 @@
-//! Signs of life: bytes that come and go, so that a long message on a slow line is no silence.
+//! Signs of life: bytes that come and go, so that a long message on a slow line does not count as
+//! silence.
 
 use std::io;
 use std::pin::Pin;
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn two_unanswered_pings_mean_the_connection_is_dead() {
         let (traffic, mut watch) = (Traffic::default(), LivenessCheck::default());
-        assert!(watch.is_alive(&traffic), "nobody was asked yet");
+        assert!(watch.is_alive(&traffic), "no ping was sent yet");
         count(&traffic.read, 1);
         assert!(watch.is_alive(&traffic));
         let looks: Vec<_> = (0..2).map(|_| watch.is_alive(&traffic)).collect();

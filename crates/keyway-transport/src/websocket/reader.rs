@@ -52,7 +52,7 @@ impl Reader {
     pub(super) async fn run(mut self, writing: JoinHandle<()>) {
         let ending = self.forward().await;
         self.shared.end(Phase::Closing(ending.code));
-        // Reading goes on, since the server may not read before it has written.
+        // Reading continues, since the server may not read before it has written.
         let drained = async { while let Some(Ok(_)) = self.stream.next().await {} };
         let goodbye = async { tokio::join!(writing, drained) };
         drop(timeout(CLOSE_TIMEOUT, goodbye).await);
@@ -113,9 +113,9 @@ impl Reader {
         }
     }
 
-    /// Waits for a message to pass on; `None` is one that concerns nobody else.
+    /// Waits for a message; `None` is one that is not passed on.
     async fn next(&mut self) -> Result<Option<Frame>, CloseReason> {
-        // Messages first: while they come, nobody has to ask whether the server is alive.
+        // Messages first: while they come, no ping has to check that the server is alive.
         let message = tokio::select! {
             biased;
             message = self.stream.next() => message,

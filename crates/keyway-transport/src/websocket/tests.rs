@@ -32,7 +32,7 @@ struct WsServer {
 }
 
 impl WsServer {
-    /// Starts a server that accepts everybody as `mcp` and does what `script` says.
+    /// Starts a server that accepts every connection as `mcp` and does what `script` says.
     async fn start<F, R>(script: F) -> Self
     where
         F: Fn(ServerSocket) -> R + Send + Sync + 'static,

@@ -80,7 +80,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the batch, last one first; whoever stops waiting loses none of it.
+    /// Writes the batch, last one first; dropping the future loses none of it.
     async fn write_batch(&mut self) -> Result<(), Error> {
         while !self.batch.is_empty() {
             poll_fn(|cx| self.sink.poll_ready_unpin(cx)).await?;
@@ -91,7 +91,7 @@ impl Writer {
         self.sink.flush().await
     }
 
-    /// Writes what is queued, if the end is in good order, and the close frame.
+    /// Writes what is queued, if the end is clean, and the close frame.
     async fn send_close(&mut self, code: CloseCode) -> Result<(), Error> {
         if code == CloseCode::Normal {
             // A server that has closed takes nothing more; then only its close frame is answered.

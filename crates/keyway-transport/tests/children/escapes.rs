@@ -159,7 +159,7 @@ fn the_documented_table_is_this_one() {
     assert_eq!(table, expected, "docs/security-testing.md is out of date");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a switch for who runs the tests")]
+#[expect(clippy::disallowed_methods, reason = "a switch for the test runner")]
 fn is_writing() -> bool {
     std::env::var_os("KEYWAY_WRITE_TABLE").is_some()
 }
@@ -268,7 +268,7 @@ async fn e1_files_can_be_moved_and_linked_beside_fixed_folders() {
     std::fs::rename(person.at(".local"), person.at(".moved")).unwrap();
 }
 
-/// A copy of the child that everybody may execute is what the tricks are played with.
+/// The tricks use a copy of the child that every user may execute.
 #[tokio::test]
 async fn the_catalogue_is_played_by_an_ordinary_user() {
     let Some(person) = Person::new(User::Ordinary) else {

@@ -128,7 +128,7 @@ fn assert_denied(probes: &Value, level: IsolationLevel) {
             continue;
         }
         let is_covered = match probe.as_str() {
-            // Everybody may read the arguments of a process that they see.
+            // Every process may read the arguments of a process that it sees.
             "arguments" => continue,
             "socket" => level.hides_sockets(),
             "signal" | "abstract socket" => level.hides_processes(),

@@ -65,8 +65,8 @@ async fn request_gets_a_response_and_closing_is_quick() {
     assert!(connection.events.recv().await.is_none());
     let refused = connection.link.send(request(2, "echo", &json!(0))).await;
     assert!(matches!(refused, Err(TransportError::Closed)));
-    // Who is not noticed to have gone is waited for two seconds each time; a machine is not slow
-    // each time.
+    // If the exit of a child goes unnoticed, closing takes two seconds each time; a machine is not
+    // slow each time.
     let mut best = Duration::MAX;
     for _ in 0..30 {
         let connection = open(server()).await;
@@ -125,7 +125,7 @@ async fn ten_mebibytes_pass_in_both_directions() {
 
 /// The runtime has one thread, as that of the program.
 #[tokio::test]
-async fn calls_of_another_server_go_on_while_one_sends_sixty_megabytes() {
+async fn calls_of_another_server_continue_while_one_sends_sixty_megabytes() {
     let mut large = open(server()).await;
     let mut other = open(server()).await;
     let bytes: u64 = 60 * 1024 * 1024;

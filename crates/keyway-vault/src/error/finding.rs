@@ -1,4 +1,4 @@
-//! What makes a place unfit to hold secrets, and the command that mends it.
+//! What makes a place unfit to hold secrets, and the command that repairs it.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// Somebody else owns it.
+    /// Another user owns it.
     #[error("it belongs to user {owner}, not to user {ours}")]
     ForeignOwner {
         /// The owner's number.

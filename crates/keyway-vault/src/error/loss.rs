@@ -24,7 +24,7 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// No room is left.
+    /// No space is left.
     #[error("the disk is full")]
     DiskFull,
     /// The file system is mounted read-only.

@@ -125,7 +125,7 @@ fn something_else_than_a_file_is_refused_without_waiting_for_it() {
 }
 
 #[test]
-fn files_and_folders_of_somebody_else_are_refused() {
+fn files_and_folders_of_another_user_are_refused() {
     if !rustix::process::geteuid().is_root() {
         return; // Only the superuser can give a file away.
     }

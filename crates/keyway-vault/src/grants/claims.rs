@@ -1,4 +1,4 @@
-//! Claims on a refresh token: making one, ending one, and the room that its commit needs.
+//! Claims on a refresh token: making one, ending one, and the disk space that its commit needs.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl Vault {
         // Before the row is looked at: what lies there may be the successor of its token.
         self.commit_journal(grant, generation)?;
         let me = self.with_owner(|owner| owner.id().clone())?;
-        // Before the claim is recorded: without room for the answer nothing may be sent.
+        // Before the claim is recorded: without disk space for the answer nothing may be sent.
         let has_reserved = self.take_reserve(grant)?;
         let claim = self.write_scope("claim a refresh", |scope| {
             let Some(row) = Row::load(scope, grant)? else {
@@ -125,8 +125,8 @@ impl Vault {
     /// Makes this handle the owner of a claim that another process of this program made; tells
     /// whether the claim still stood.
     ///
-    /// From here on the claim lives as long as this handle, and has room for its commit, whatever
-    /// becomes of the process that made it.
+    /// From here on the claim lives as long as this handle, and has disk space for its commit,
+    /// whatever becomes of the process that made it.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Vault {
         adopted
     }
 
-    /// Gives back the room that was taken with an adopted claim, which another process ended.
+    /// Gives back the disk space of an adopted claim, which another process ended.
     pub fn leave_claim(&self, grant: &GrantKey) {
         self.free_reserve(grant);
     }
@@ -219,7 +219,7 @@ impl Vault {
         ended
     }
 
-    /// Commits; if that fails, once more with the room that was taken with the claim.
+    /// Commits; if that fails, once more with the disk space that was reserved with the claim.
     pub(super) fn commit_in_reserve<T>(
         &self,
         grant: &GrantKey,
@@ -233,7 +233,7 @@ impl Vault {
         committed.or_else(|_| commit())
     }
 
-    /// Takes room for a commit; tells whether there was none yet.
+    /// Reserves disk space for a commit; tells whether there was none yet.
     fn take_reserve(&self, grant: &GrantKey) -> Result<bool, VaultError> {
         let Some(me) = self.owner_if_any() else {
             return Ok(false);

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use crate::error::VaultError;
 use crate::folders::Folder;
 
-/// Takes room for the commit of one claim; tells whether there was none yet.
+/// Reserves disk space for the commit of one claim; tells whether there was none yet.
 ///
-/// A file system that cannot reserve room is not an error: there the journal and the retries of the
-/// commit have to do.
+/// A file system that cannot reserve space is not an error: there the journal and the retries of
+/// the commit have to do.
 pub(super) fn take(data: &Folder, owner: &OwnerId, grant: &GrantKey) -> Result<bool, VaultError> {
     let name = name(owner, grant);
     if data.inspect(&name)? {
@@ -28,7 +28,7 @@ pub(super) fn take(data: &Folder, owner: &OwnerId, grant: &GrantKey) -> Result<b
     }
 }
 
-/// Gives the room back, so that the database gets it.
+/// Gives the space back, so that the database gets it.
 pub(super) fn free(data: &Folder, owner: &OwnerId, grant: &GrantKey) {
     // Failing leaves a small file, which is swept when its owner is gone.
     drop(data.remove(&name(owner, grant)));
@@ -50,7 +50,7 @@ pub(super) fn sweep(data: &Folder, is_dead: impl Fn(&OwnerId) -> bool) {
     }
 }
 
-/// One handle may hold several claims, each with room of its own.
+/// One handle may hold several claims, each with space of its own.
 fn name(owner: &OwnerId, grant: &GrantKey) -> String {
     let mut hasher = DefaultHasher::new();
     grant.hash(&mut hasher);

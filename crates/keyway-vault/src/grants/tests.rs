@@ -79,7 +79,7 @@ fn grant_put_back_to_an_older_generation_is_noticed() {
         "nothing is overwritten"
     );
     assert_eq!(damage(vault.list("default")), Damage::RolledBack);
-    assert!(vault.delete(&grant()).is_ok(), "it can be let go");
+    assert!(vault.delete(&grant()).is_ok(), "it can be deleted");
     assert!(vault.put(&grant(), &tokens(4)).is_ok());
 }
 

@@ -61,7 +61,7 @@ pub(super) fn store(config: &Folder, key: &Key) -> Result<(), VaultError> {
 fn store_as(config: &Folder, key: &Key, name: &str) -> Result<(), VaultError> {
     let mut text = Zeroizing::new(String::with_capacity(65));
     for byte in key.expose() {
-        // Writing to a string with room cannot fail.
+        // Writing to a string cannot fail.
         write!(text, "{byte:02x}").map_err(|_| VaultError::Crypto {
             action: "write a key",
         })?;

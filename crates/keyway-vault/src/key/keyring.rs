@@ -128,7 +128,7 @@ fn bounded<T: Send + 'static>(
     std::thread::Builder::new()
         .name("keyring".to_owned())
         .spawn(move || {
-            // Nobody listens after the time-out; the answer is dropped and wiped.
+            // After the time-out there is no receiver; the answer is dropped and wiped.
             drop(answer.send(call(&*keyring)));
         })
         .map_err(|source| VaultError::KeyringFailed { source })?;
@@ -141,5 +141,5 @@ fn bounded<T: Send + 'static>(
     }
 }
 
-/// How long one call may take where nobody is asked.
+/// How long one call may take where no person is asked.
 pub const KEYRING_TIME_LIMIT: Duration = Duration::from_secs(3);

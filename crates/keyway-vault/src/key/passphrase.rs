@@ -14,9 +14,9 @@ use crate::folders::read_foreign;
 use crate::key_source::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, random_bytes};
 
-/// Whoever can ask a person for the passphrase.
+/// Asks a person for the passphrase.
 pub trait Passphrase: fmt::Debug + Send + Sync {
-    /// Returns the passphrase, or `None` if nobody can be asked.
+    /// Returns the passphrase, or `None` if no person can be asked.
     ///
     /// # Errors
     ///

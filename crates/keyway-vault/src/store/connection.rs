@@ -85,8 +85,8 @@ fn try_open(folder: &Folder) -> Result<Connection, VaultError> {
 
 /// Opens the database where nothing can be written, not even the memory that processes share.
 ///
-/// Without a log, nothing of it can change: a process that wanted to would need a log. If one makes
-/// room and writes nevertheless, what is read meanwhile may not fit together; the seals show that.
+/// Without a log, nothing of it can change: a process that wanted to would need a log. If one frees
+/// space and writes nevertheless, what is read meanwhile may not fit together; the seals show that.
 pub(super) fn open_for_reading(folder: &Folder) -> Result<Connection, VaultError> {
     let log = folder.size(LOG)?.unwrap_or(0);
     let path = file(folder, NAME)?;
@@ -197,8 +197,9 @@ pub(super) fn impatiently<T>(
 
 /// Waits a little before the next attempt to get a lock; tells whether there is one.
 ///
-/// SQLite's own way sleeps for a tenth of a second after a few attempts, and who sleeps that long
-/// gets nothing from busy writers. Times differ, so that those who wait do not march in step.
+/// SQLite's own way sleeps for a tenth of a second after a few attempts, and a process that sleeps
+/// that long never gets the lock from busy writers. Times differ, so that waiting processes do not
+/// retry in step.
 fn wait_for_others(attempt: i32) -> bool {
     let spread = u64::from(std::process::id()).wrapping_add(attempt.unsigned_abs().into()) % 5;
     std::thread::sleep(Duration::from_millis(1 + spread));

@@ -1,7 +1,7 @@
 //! Data keys: one per stored value or grant, wrapped by the vault key.
 //!
 //! Destroying a data key makes every copy of what it sealed worthless, wherever the database or
-//! its log still holds one. Changing the vault key only wraps the data keys anew.
+//! its log still holds one. Changing the vault key only rewraps the data keys.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 

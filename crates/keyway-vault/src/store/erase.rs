@@ -20,7 +20,7 @@ impl Vault {
         let wanted: i64 = c
             .query_row("SELECT erase_wanted FROM header", [], |row| row.get(0))
             .map_err(failed())?;
-        // Whoever waits here keeps all others from writing.
+        // A process that waits here keeps all others from writing.
         let blocked: bool = connection::impatiently(c, |c| {
             c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         })

@@ -1,8 +1,8 @@
 //! What the vault asks of the SQLite that it was built with.
 //!
-//! The options with which this workspace compiles SQLite make it smaller, and no more: they stand in
-//! the workspace's cargo configuration, which does not travel with a published crate. Who builds the
-//! vault elsewhere may have any others, so that what safety rests on is set for each connection and
+//! The options with which this workspace compiles SQLite make it smaller, and no more: they stand
+//! in the workspace's cargo configuration, which does not travel with a published crate. A build
+//! elsewhere may have other options, so that what safety rests on is set for each connection and
 //! compared here.
 
 use rusqlite::config::DbConfig;

@@ -254,7 +254,7 @@ impl<'a> Sealed<'a> {
             Some(lifetime) => Some(scope.now()?.after(lifetime)),
             None => None,
         };
-        let place = Place {
+        let place = RecordPlace {
             key,
             generation,
             expires_at,
@@ -263,7 +263,12 @@ impl<'a> Sealed<'a> {
         Ok((generation, replaced))
     }
 
-    fn insert(&self, scope: &Scope<'_>, place: &Place<'_>, value: &[u8]) -> Result<(), VaultError> {
+    fn insert(
+        &self,
+        scope: &Scope<'_>,
+        place: &RecordPlace<'_>,
+        value: &[u8],
+    ) -> Result<(), VaultError> {
         let data_key = scope.create_data_key()?;
         let context = self.context(place, data_key.id());
         let sealed = data_key.key().seal(value, &context)?;
@@ -293,7 +298,7 @@ impl<'a> Sealed<'a> {
             ..
         } = row;
         let context = self.context(
-            &Place {
+            &RecordPlace {
                 key,
                 generation,
                 expires_at,
@@ -379,7 +384,7 @@ impl<'a> Sealed<'a> {
             .map_err(failed())
     }
 
-    fn context(&self, place: &Place<'_>, data_key: &KeyId) -> Context {
+    fn context(&self, place: &RecordPlace<'_>, data_key: &KeyId) -> Context {
         let context = Context::new("record")
             .text(self.name())
             .text(place.key)
@@ -412,7 +417,7 @@ impl Sealed<'_> {
             let listed = keys.iter().zip(1..);
             let listed = listed.map(|(key, number)| (key.as_str(), Generation::new(number)));
             for (key, generation) in listed.clone() {
-                let place = Place {
+                let place = RecordPlace {
                     key,
                     generation,
                     expires_at: None,
@@ -482,7 +487,7 @@ pub struct Entry {
 }
 
 /// Where a value stands.
-struct Place<'a> {
+struct RecordPlace<'a> {
     key: &'a str,
     generation: Generation,
     expires_at: Option<Timestamp>,

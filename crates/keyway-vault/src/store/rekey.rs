@@ -1,6 +1,6 @@
 //! Changing the vault's key while other processes use the vault.
 //!
-//! Only the data keys are wrapped anew, in one transaction with the header. Every other handle
+//! Only the data keys are rewrapped, in one transaction with the header. Every other handle
 //! finds another key named there at its next call and asks its source again.
 
 use rusqlite::params;
@@ -87,9 +87,9 @@ impl Vault {
     }
 }
 
-/// Wraps every data key anew and records the key that does.
+/// Rewraps every data key and records the new key.
 fn exchange(scope: &Scope<'_>, wrap: &Key, record: &KeyRecord) -> Result<(), VaultError> {
-    let failed = || VaultError::database("wrap its data keys anew");
+    let failed = || VaultError::database("rewrap its data keys");
     let mut statement = scope
         .tx
         .prepare("SELECT id FROM data_keys")

@@ -34,7 +34,7 @@ impl Home {
         Vault::open(&self.folders, KeySources::default()).unwrap()
     }
 
-    /// A plain connection, as somebody has who can write to the file.
+    /// A plain connection, as an attacker has who can write to the file.
     pub(crate) fn attacker(&self) -> Connection {
         Connection::open(self.folders.data.join(connection::NAME)).unwrap()
     }

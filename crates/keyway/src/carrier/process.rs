@@ -30,9 +30,9 @@ use crate::sign_in::Stores;
 use crate::vault::KeptVault;
 
 /// Works as a carrier until the claim has ended, and exits.
-#[expect(clippy::exit, reason = "a carrier has nobody to return to")]
+#[expect(clippy::exit, reason = "a carrier has no caller to return to")]
 pub(crate) fn work(stream: StdStream) -> ! {
-    // Whoever started it notices the end of the stream; there is nobody else to tell.
+    // The process that started it sees the end of the stream; no other one has to know.
     std::process::exit(i32::from(carry(stream).is_err()))
 }
 
@@ -138,7 +138,7 @@ impl Carrier {
     }
 }
 
-/// Returns who clients are registered as, which says where their records are.
+/// Returns the identity that clients are registered under, which says where their records are.
 fn identity(name: String) -> ClientIdentity {
     let usual = ClientIdentity::default();
     if usual.name == name {

@@ -30,7 +30,7 @@ impl Next {
         format!("keyway doctor --server {}", self.server)
     }
 
-    /// Looks once more, and not before so many seconds.
+    /// Looks once more, after this many seconds at the earliest.
     pub(super) fn after(&self, seconds: u64) -> String {
         format!("sleep {seconds} && {}", self.again())
     }
@@ -44,7 +44,7 @@ impl Next {
         }
     }
 
-    /// Who can mend a fault of the server itself.
+    /// Who can fix a fault of the server itself.
     pub(super) const fn owner(&self) -> &'static str {
         if self.is_local {
             "its author"

@@ -438,7 +438,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
     })
 }
 
-/// Clocks that differ by less are no reason for a refusal, in seconds.
+/// A smaller difference of clocks does not explain a refusal, in seconds.
 const MAX_SKEW: i64 = 300;
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ pub(super) fn of_transport(
     })
 }
 
-/// Of the arguments nothing is shown: one of them may be a secret that somebody wrote down.
+/// Shows none of the arguments: one of them may be a literal secret.
 fn by_hand(spec: &ServerSpec) -> String {
     match &spec.endpoint {
         SpecEndpoint::Local(local) => {

@@ -99,7 +99,7 @@ kinds! {
     ServerConnected = "server.connected",
     /// A server cannot be reached, or does not do as it should.
     ServerFailed = "server.failed",
-    /// A person has to sign in, and nobody is asked.
+    /// A person has to sign in, and is not asked to.
     AuthRequired = "auth.required",
     /// A sign-in began.
     AuthStarted = "auth.started",
@@ -123,7 +123,7 @@ kinds! {
     IsolationReduced = "isolation.reduced",
     /// An entry wants to be approved.
     TrustRequested = "trust.requested",
-    /// A person approved an entry, or nobody did.
+    /// A person approved an entry, or did not.
     TrustDecided = "trust.decided",
 }
 

@@ -118,11 +118,11 @@ async fn without_a_listener_nothing_is_made() {
 }
 
 #[test]
-fn notes_are_made_only_for_who_reads_about_them() {
+fn notes_are_made_only_for_listeners_of_their_topic() {
     let (events, diary) = observed();
     events.note(Topic::OAuth, None, || unreachable!());
     events.watch("s").note(Topic::Transport, || unreachable!());
-    assert!(events.observer().is_none(), "nobody reads about requests");
+    assert!(events.observer().is_none(), "no listener for requests");
     events.watch("s").note(Topic::Helper, || "a\nb".to_owned());
     assert_eq!(diary.lines(), ["helper s a b"]);
 }

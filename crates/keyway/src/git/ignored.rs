@@ -21,7 +21,7 @@ impl Repository {
         for component in below {
             layers.extend(ignore_file(&at, &at.join(".gitignore")));
             at.push(component);
-            // A folder that is ignored takes all below along, whatever their own files say.
+            // Everything below an ignored folder is ignored, whatever their own files say.
             if verdict(&layers, &at, at != path) {
                 return true;
             }

@@ -188,7 +188,7 @@ impl HostBuilder {
         self
     }
 
-    /// Files that this program itself writes, which are no part of a plugin even if they lie in it.
+    /// Files that this program itself writes, not part of a plugin even if they lie in it.
     pub fn own_files(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
         self.own_files.extend(files);
         self

@@ -29,7 +29,7 @@ use crate::runtime::SharedClock;
 use crate::sign_in::look_after;
 
 impl Host {
-    /// Connects to a server, or prepares to where the transport needs no greeting.
+    /// Connects to a server, or prepares to where the transport needs no handshake.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
 use keyway_config::source::Location;
 use keyway_mcp::session::SessionError;
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 use keyway_secret::printable;
 use keyway_store::StoreError;
 use keyway_transport::TransportError;
@@ -293,18 +293,18 @@ impl Error {
 
     /// Says in which state this leaves a server that is served with others.
     #[must_use]
-    pub fn problem(&self) -> Trouble {
+    pub fn problem(&self) -> ServerProblem {
         let problem = match self {
-            Self::Connect(ConnectError::Transport(error)) => return Trouble::from(error),
-            Self::SignIn { error, .. } => return Trouble::from(error),
+            Self::Connect(ConnectError::Transport(error)) => return ServerProblem::from(error),
+            Self::SignIn { error, .. } => return ServerProblem::from(error),
             Self::Talk {
                 error, diagnosis, ..
-            } => Trouble {
+            } => ServerProblem {
                 code: self.code(),
                 message: diagnosis.message.clone(),
-                ..Trouble::from(error)
+                ..ServerProblem::from(error)
             },
-            error => Trouble {
+            error => ServerProblem {
                 standing: error.code().state(),
                 code: error.code(),
                 message: error.to_string(),
@@ -313,7 +313,7 @@ impl Error {
                 wait: None,
             },
         };
-        Trouble {
+        ServerProblem {
             hint: self.hint(),
             ..problem
         }

@@ -137,7 +137,7 @@ fn is_old(file: &Path) -> bool {
     age.is_ok_and(|age| age.is_ok_and(|age| age > GONE_AFTER))
 }
 
-/// Far more than anybody runs gateways; each costs a mount.
+/// Far more than the gateways of one user; each costs a mount.
 const MAX_RECORDS: usize = 256;
 /// Records that are looked at, those of places that are gone included.
 const MAX_FILES: usize = 1024;

@@ -22,7 +22,7 @@ use crate::settings::Confinement;
 ///
 /// ```text
 /// Plan ──approve──▶ Approved<Plan>    in the ledger, or the person said yes
-///   ├─────────────▶ NotApproved       not in the ledger, and nobody said yes
+///   ├─────────────▶ NotApproved       not in the ledger, and no person said yes
 ///   └─────────────▶ Unresolved        approved, but a variable is missing
 /// ```
 ///
@@ -36,8 +36,8 @@ use crate::settings::Confinement;
 /// # }
 /// ```
 ///
-/// Nor can anybody but the ledger, the person or a function with `dangerous` in its name make an
-/// [`Approved`] plan:
+/// Only the ledger, the person or a function with `dangerous` in its name can make an [`Approved`]
+/// plan:
 ///
 /// ```compile_fail
 /// # fn f(plan: keyway::Plan) {
@@ -169,8 +169,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NotApproved`] if nobody says yes, and [`Error::Unresolved`] with every field
-    /// that stands in the way.
+    /// Returns [`Error::NotApproved`] if no person says yes, and [`Error::Unresolved`] with every
+    /// field that stands in the way.
     pub async fn approve(&self) -> Result<Approved<Self>, Error> {
         if let Some(approved) = self.find_approval()? {
             return Ok(approved);
@@ -204,7 +204,7 @@ impl Plan {
         self.under(&agreed).approved(grants.unwrap_or_default())
     }
 
-    /// The same where nobody is asked: what is not in the ledger is refused.
+    /// The same without asking a person: what is not in the ledger is refused.
     ///
     /// Blocks while the ledger is read.
     ///
@@ -226,7 +226,7 @@ impl Plan {
     }
 
     /// Returns the approved plan if nothing has to be asked: the entry runs and gets nothing, or it
-    /// is in the ledger as it is now. Tells nobody if it is not.
+    /// is in the ledger as it is now. Emits no event if it is not.
     ///
     /// Blocks while the ledger is read.
     ///
@@ -247,7 +247,7 @@ impl Plan {
         }
     }
 
-    /// Approves the plan without asking anybody: whatever the entry runs, runs, and whatever it
+    /// Approves the plan without asking a person: whatever the entry runs, runs, and whatever it
     /// names is sent. Only for an entry that the person has approved in some other way.
     ///
     /// # Errors

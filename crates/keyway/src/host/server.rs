@@ -146,7 +146,7 @@ impl Approved<Plan> {
         }
     }
 
-    /// Connects, or prepares to where the transport needs no greeting, and hands out frames.
+    /// Connects, or prepares to where the transport needs no handshake, and returns frames.
     ///
     /// Dropping the connection kills a server that was started here.
     ///

@@ -15,8 +15,8 @@ use crate::connect::Target;
 use crate::load::Loaded;
 use crate::settings::Confinement;
 
-/// What signing out of one server needs. It cannot connect: nothing of the entry runs, and of what
-/// nobody approved nothing is sent.
+/// What signing out of one server needs. It cannot connect: nothing of the entry runs, and nothing
+/// that was not approved is sent.
 #[derive(Debug)]
 pub struct SignOutPlan {
     host: Host,
@@ -65,7 +65,7 @@ impl SignOutPlan {
         })
     }
 
-    /// Returns the variables without which the client cannot prove who it is.
+    /// Returns the variables without which the client cannot authenticate.
     #[must_use]
     pub fn missing_variables(&self) -> &[String] {
         &self.missing
@@ -115,8 +115,8 @@ fn is_approved(host: &Host, question: &Question) -> bool {
     found().is_some_and(|approval| approval.covers(&question.digest))
 }
 
-/// Returns an entry that nobody approved without the one thing of it that a sign-out would send;
-/// the variable behind it is not even read.
+/// Returns an entry that is not approved without the one field that a sign-out would send; the
+/// variable behind it is not even read.
 fn redacted(server: &DeclaredServer) -> DeclaredServer {
     let mut redacted = server.clone();
     if let Endpoint::Remote(remote) = &mut redacted.endpoint
@@ -160,11 +160,11 @@ impl Reduced {
             missing.dedup();
             fields.scopes.retain(|field| !fails(&field.pointer));
             if fields.strings.iter().any(|it| fails(&it.value.pointer)) {
-                // Where tokens are revoked was learned when somebody signed in.
+                // The revocation endpoint was learned at the sign-in.
                 fields.strings.retain(|it| is_proof(&it.name));
                 fields.strings.retain(|it| !fails(&it.value.pointer));
             }
-            // The secret of nobody is no proof.
+            // A secret without a client is not a proof.
             if fields.get(CLIENT).is_none() {
                 fields.strings.clear();
             }

@@ -37,7 +37,8 @@ impl Loaded {
 
     /// Returns a path by which the same is read again; none for a stream.
     ///
-    /// That is the folder, unless what was read is one file that nobody finds there.
+    /// That is the folder, unless what was read is one file that is not found by its usual name
+    /// there.
     #[must_use]
     pub fn config(&self) -> Option<PathBuf> {
         let root = &self.plugin.root;

@@ -81,7 +81,7 @@ fn describe(root: &Root, path: &Path) -> Program {
         }
         Some(_) => ProgramState::NotExecutable,
     };
-    // Files of other people are none of our business, whatever an entry says.
+    // Files outside of the plugin are not read, whatever an entry says.
     let script = if inside_root {
         script(root, path)
     } else {

@@ -291,7 +291,7 @@ fn candidate(path: &Path) -> Option<Candidate> {
 pub struct Exclusions(ignore::gitignore::Gitignore);
 
 impl Exclusions {
-    /// Reads patterns that are relative to `folder`; `None` if one of them is no pattern.
+    /// Reads patterns that are relative to `folder`; `None` if one of them is not a pattern.
     #[must_use]
     pub fn new(folder: &Path, patterns: &[String]) -> Option<Self> {
         let mut builder = ignore::gitignore::GitignoreBuilder::new(folder);

@@ -289,7 +289,7 @@ fn located(path: &str, around: Around<'_>) -> PathBuf {
     }
 }
 
-/// Parameters of the authorization request that nobody else may set.
+/// Parameters of the authorization request that a setting may not override.
 const RESERVED: &[&str] = &[
     "client_id",
     "client_secret",

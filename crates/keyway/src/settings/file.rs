@@ -1,4 +1,4 @@
-//! The file on disk: read if it is ours and nobody else can write to it.
+//! The file on disk: read if it is ours and no other user can write to it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -33,12 +33,12 @@ pub enum SettingsError {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else owns the file, or the folder that it is in.
+    /// Another user owns the file, or the folder that it is in.
     #[error("`{}` belongs to user {owner}, not to you", path.display())]
     ForeignOwner {
         /// The file or folder.
         path: PathBuf,
-        /// Who owns it.
+        /// The id of its owner.
         owner: u32,
     },
     /// Others may write to the file, or to the folder that it is in.
@@ -65,8 +65,8 @@ impl SettingsError {
 /// Reads `config.toml` of a folder; without one, everything is as by default.
 ///
 /// A link is followed, as people keep such files elsewhere. What it leads to, and the folder, must
-/// belong to us or to the superuser, and nobody else may write to them: whoever can decides what
-/// protects the person's credentials.
+/// belong to us or to the superuser, and no other user may write to them: such a user would decide
+/// what protects the person's credentials.
 ///
 /// # Errors
 ///

@@ -2,8 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// Returns the names of all keys, from the root down, in the order of the alphabet; none of a text
-/// that is no TOML.
+/// Returns the names of all keys, from the root down, in the order of the alphabet; none for text
+/// that is not TOML.
 #[must_use]
 pub fn names(text: &str) -> Vec<String> {
     let mut found = Vec::new();

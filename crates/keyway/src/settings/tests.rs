@@ -84,7 +84,7 @@ fn every_example_of_the_reference_is_accepted_and_understood() {
 }
 
 #[test]
-fn every_key_of_the_table_is_taken_by_somebody() {
+fn every_key_of_the_table_is_read() {
     for section in SECTIONS {
         for key in section.keys {
             let title = section.title.replace("ISSUER", "as.example");
@@ -103,10 +103,10 @@ fn every_key_of_the_table_is_taken_by_somebody() {
             assert!(tables[0].left().contains(&key.name), "{text}");
             let plain = format!("{:?}", parse(&format!("{title}\n{around}")).settings);
             let parsed = parse(&text);
-            // A key that needs another one is missed, which shows that somebody looked at it.
+            // A key that needs another one is missed, which shows that it was read.
             let is_missed = !parsed.diagnostics.is_empty();
             let is_taken = format!("{:?}", parsed.settings) != plain;
-            assert!(is_taken || is_missed, "nobody takes it: {text}");
+            assert!(is_taken || is_missed, "it is not read: {text}");
         }
     }
 }

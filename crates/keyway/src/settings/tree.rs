@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Returns the keys that nobody took.
+    /// Returns the keys that were not read.
     #[cfg(test)]
     pub(super) fn left(&self) -> Vec<&'static str> {
         self.values.keys().copied().collect()
@@ -145,7 +145,7 @@ pub(super) fn read(source: &Source) -> Found<'_> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let mark = source.text().len().saturating_sub(text.len());
     match DeTable::parse(text) {
-        Ok(root) => walk(&mut found, root.get_ref(), &mut Way::new(mark)),
+        Ok(root) => walk(&mut found, root.get_ref(), &mut SettingPath::new(mark)),
         Err(error) => {
             let span = error.span().unwrap_or_default();
             let span = Span::new(
@@ -164,7 +164,7 @@ pub(super) fn read(source: &Source) -> Found<'_> {
 }
 
 /// Where in the file we are.
-struct Way {
+struct SettingPath {
     /// The path so far, chosen names as [`ANY`].
     path: Vec<String>,
     name: String,
@@ -174,7 +174,7 @@ struct Way {
     mark: usize,
 }
 
-impl Way {
+impl SettingPath {
     fn new(mark: usize) -> Self {
         Self {
             path: Vec::new(),
@@ -213,7 +213,7 @@ impl Way {
     }
 }
 
-fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut Way) {
+fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut SettingPath) {
     let keys = way.section().map_or(&[][..], |section| section.keys);
     let below = way.below();
     let mut values = BTreeMap::new();
@@ -236,7 +236,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut Way) {
         match (step, value.get_ref()) {
             (Some(step), DeValue::Table(inner)) => {
                 let chosen = if *step == ANY { text } else { &way.name };
-                let mut next = Way {
+                let mut next = SettingPath {
                     path: way
                         .path
                         .iter()
@@ -271,7 +271,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut Way) {
     }
 }
 
-fn unknown(name: &str, keys: &[Key], below: &[&str], way: &Way) -> Diagnostic {
+fn unknown(name: &str, keys: &[Key], below: &[&str], way: &SettingPath) -> Diagnostic {
     let known = keys.iter().map(|key| key.name);
     let known: Vec<&str> = known
         .chain(below.iter().copied().filter(|n| *n != ANY))

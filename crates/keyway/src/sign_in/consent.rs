@@ -1,4 +1,4 @@
-//! How a person is asked: a listener for the answer, and somebody who shows the question.
+//! How a person is asked: a listener for the answer, and a presenter that shows the question.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub trait Presenter: Send + Sync + Debug {
     /// Returns [`InteractionError::Unavailable`] where no person would see it.
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError>;
 
-    /// Shows a code for another device; returns at once. Without it, nobody would see one.
+    /// Shows a code for another device; returns at once. By default, no code is shown.
     ///
     /// # Errors
     ///
@@ -42,7 +42,8 @@ pub trait Presenter: Send + Sync + Debug {
         Err(InteractionError::Unavailable)
     }
 
-    /// Waits for the address that the page led to, typed in by hand; forever, where nobody types.
+    /// Waits for the address that the page led to, typed in by hand; forever, where no person
+    /// types.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ pub trait Presenter: Send + Sync + Debug {
         Box::pin(std::future::pending())
     }
 
-    /// Says that what was typed is no answer, and why.
+    /// Says that the typed text is not an answer, and why.
     fn mistyped(&self, why: &str) {
         let _unsaid = why;
     }
@@ -72,7 +73,7 @@ pub trait Presenter: Send + Sync + Debug {
         Box::pin(std::future::ready(false))
     }
 
-    /// Says whether there is somebody who would see a question now.
+    /// Says whether a person would see a question now.
     fn is_available(&self) -> bool {
         true
     }
@@ -188,7 +189,7 @@ impl Consent for Listening {
     }
 }
 
-/// Says that the question is settled, however it ends: nobody waits for who is told to stop.
+/// Tells the presenter that the question is settled, however it ends, also by cancellation.
 #[derive(Debug)]
 struct Shown(Arc<dyn Presenter>);
 

@@ -1,4 +1,4 @@
-//! The way into a server that wants a sign-in, for who serves it to a client.
+//! Sign-in to a server, for the code that serves it to a client.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 use crate::in_flight::InFlight;
 use keyway_mcp::aggregate::SignInPort;
-use keyway_mcp::states::Trouble;
+use keyway_mcp::states::ServerProblem;
 
-/// A sign-in, and what the server offered when somebody last was signed in.
+/// A sign-in, and what the server offered during the last sign-in.
 pub struct SignInGate {
     oauth: OAuth,
     lists: Arc<dyn RecordStore>,
@@ -25,9 +25,9 @@ pub struct SignInGate {
     /// A caller that is dropped releases it, while its sign-in continues; the next one waits for
     /// that sign-in and asks again. Taken before `entered`, which is never held across an await.
     entering: tokio::sync::Mutex<()>,
-    /// How often somebody tried to enter, and what became of it the last time.
+    /// The number of attempts to sign in, and the result of the last one.
     /// Held for a copy or a replacement.
-    entered: Mutex<(u64, Result<(), Trouble>)>,
+    entered: Mutex<(u64, Result<(), ServerProblem>)>,
 }
 
 impl SignInGate {
@@ -48,7 +48,7 @@ impl SignInGate {
         }
     }
 
-    fn entered(&self) -> MutexGuard<'_, (u64, Result<(), Trouble>)> {
+    fn entered(&self) -> MutexGuard<'_, (u64, Result<(), ServerProblem>)> {
         self.entered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,17 +60,17 @@ impl fmt::Debug for SignInGate {
 }
 
 impl SignInPort for SignInGate {
-    fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+    fn sign_in(&self) -> BoxFuture<'_, Result<(), ServerProblem>> {
         Box::pin(async move {
             let before = self.entered().0;
             let _turn = self.entering.lock().await;
-            // Whoever waited for another's answer in this process has the same one.
+            // A caller that waited for another one in this process gets the same answer.
             let (tries, answer) = self.entered().clone();
             if tries != before {
                 return answer;
             }
             let answer = self.oauth.enter().await;
-            let answer = answer.map_err(|error| Trouble::from(&error));
+            let answer = answer.map_err(|error| ServerProblem::from(&error));
             *self.entered() = (tries + 1, answer.clone());
             answer
         })
@@ -112,7 +112,7 @@ impl SignInPort for SignInGate {
     }
 }
 
-/// Stores a list aside; whoever is about to end waits for it.
+/// Stores a list in the background; the process waits for it before it exits.
 fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: String) {
     // Begun here, so that it is known before the thread runs.
     let storing = in_flight.storing();

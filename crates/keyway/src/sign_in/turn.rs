@@ -20,9 +20,9 @@ pub(super) struct Held {
     declined: Option<Declined>,
 }
 
-/// Waits for the right to ask for a sign-in; `waiting` is called once if somebody else has it.
+/// Waits for the right to ask for a sign-in; `waiting` is called once if another process has it.
 ///
-/// Without a place for locks, or after a patience that no question outlives, everybody may.
+/// Without a folder for locks, or after a time that no question outlives, every process may ask.
 ///
 /// The lock is on the file, not on the process: it is released when the file is closed, also by the
 /// kernel. It is polled, because waiting for it would block a thread that cannot be told to stop.
@@ -76,7 +76,7 @@ impl Turn for Held {
             number: number.wrapping_add(1),
             how,
         };
-        // Who cannot be told asks again.
+        // A process that cannot be told asks again.
         let _untold = self.lock.write_all_at(&ending.encode(), 0);
     }
 }
@@ -113,8 +113,8 @@ impl Ending {
     }
 }
 
-/// Opens the file, made for the person alone; it stays, since whoever removed it could not know
-/// who waits for it.
+/// Opens the file, made for the person alone; it stays, since a process that removed it could not
+/// know which others wait for it.
 fn open(path: &Path) -> Option<File> {
     let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDWR;
     let opened = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);

@@ -48,7 +48,7 @@ fn two_siblings_that_use_each_other_are_a_circle() {
 }
 
 #[test]
-fn parents_children_and_one_direction_are_no_circle() {
+fn parents_children_and_one_direction_are_not_a_circle() {
     let files = [
         (
             "lib.rs",

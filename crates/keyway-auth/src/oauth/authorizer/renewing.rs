@@ -13,7 +13,7 @@ use crate::oauth::refresh::{Cause, Renewed};
 use crate::observer::ServerEvent;
 
 impl Inner {
-    /// Renews the token in use while it is still good; nobody waits for it.
+    /// Renews the token in use while it is still valid, in the background.
     pub(super) fn renew_ahead(self: &Arc<Self>) {
         let now = self.engine.clock.monotonic();
         let grant = {
@@ -113,8 +113,8 @@ impl Inner {
         }
     }
 
-    /// Takes what is stored into use; none if it was stored by somebody whose words are not ours,
-    /// so that only a new sign-in helps.
+    /// Takes a stored grant into use; `None` if its details cannot be decoded, so that only a new
+    /// sign-in helps.
     pub(super) fn known(&self, grant: Grant) -> Result<Option<Arc<Credential>>, OAuthError> {
         match self.install(grant, Source::Store) {
             Ok(credential) => Ok(Some(credential)),

@@ -1,4 +1,4 @@
-//! Asking a person, in turn with everybody else who would ask the same.
+//! Asking a person, in turn with all other processes that would ask the same.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::ports::{Declined, InteractionError, Turn};
 use crate::timeouts::CONSENT_TIMEOUT;
 
 impl Inner {
-    /// Signs in, unless somebody else asked the same person first: what they were answered serves
-    /// us too, a no included. `known` is the sign-in that does not help.
+    /// Signs in, unless another process asked the same person first: its answer counts here too, a
+    /// refusal included. `known` is the sign-in that does not help.
     pub(super) async fn sign_in_in_turn(
         &self,
         trigger: &SignInTrigger,
@@ -88,7 +88,7 @@ impl Inner {
         }
     }
 
-    /// Remembers that nobody got in, so that nobody is asked again at once.
+    /// Remembers that the sign-in failed, so that the person is not asked again at once.
     fn failed<T>(&self, error: OAuthError) -> Result<T, OAuthError> {
         let code = error.code();
         self.engine.observer.emit(ServerEvent::Failed { code });
@@ -98,8 +98,8 @@ impl Inner {
     }
 }
 
-/// Says whether an error is the person's own answer, which holds for all who wait for one. Giving up
-/// in one process is none: somebody else may still want to sign in.
+/// Says whether an error is the person's own answer, which counts for every process that waits for
+/// one. Cancelling in one process does not: another may still want to sign in.
 fn declined(error: &OAuthError) -> Option<Declined> {
     match error {
         OAuthError::AuthorizationRefused { refusal, .. }

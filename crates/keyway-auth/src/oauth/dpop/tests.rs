@@ -161,7 +161,7 @@ fn nonces_are_kept_by_origin_and_only_the_last() {
 }
 
 #[test]
-fn what_is_no_nonce_is_neither_kept_nor_sent() {
+fn an_invalid_nonce_is_neither_kept_nor_sent() {
     let longest = "x".repeat(MAX_NONCE);
     let too_long = "x".repeat(MAX_NONCE + 1);
     let table: &[(&[u8], bool)] = &[

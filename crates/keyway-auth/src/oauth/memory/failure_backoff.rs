@@ -54,7 +54,7 @@ impl FailureBackoff {
     }
 }
 
-/// Returns how long whoever caused a failure wants to be left alone.
+/// Returns how long the server that failed asks us to wait.
 fn asked_for(error: &OAuthError) -> Duration {
     match error {
         OAuthError::Status { retry_after, .. } => {

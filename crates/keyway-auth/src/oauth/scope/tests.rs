@@ -15,7 +15,7 @@ fn scopes_keep_their_order_and_stand_once() {
 }
 
 #[test]
-fn nothing_to_ask_for_is_no_parameter() {
+fn without_scopes_there_is_no_parameter() {
     for text in ["", " ", "\t\n", "\"", "é"] {
         let scopes = Scopes::parse(text);
         assert!(scopes.is_empty(), "{text:?}");
@@ -36,7 +36,7 @@ fn union_and_difference_keep_the_order() {
 
 /// Threats B10 and B11.
 #[test]
-fn b11_what_is_no_scope_is_left_out() {
+fn b11_invalid_scopes_are_left_out() {
     let longest = "x".repeat(MAX_SCOPE);
     let too_long = "x".repeat(MAX_SCOPE + 1);
     let table = [

@@ -17,7 +17,7 @@ use crate::oauth::wire::{Form, refusal_of};
 use crate::ports::{Callback, Consent, ConsentQuestion, InteractionError, Redirect};
 use crate::timeouts::CONSENT_TIMEOUT;
 
-/// A client, and somebody who listens for the answer to it.
+/// A client, and the listener for the answer to its request.
 struct Asker {
     client: Client,
     consent: Box<dyn Consent>,
@@ -45,7 +45,7 @@ impl OAuthEngine {
                 Err(error) => error,
             };
             if client.origin == Origin::Stored && is_about_client(&error) {
-                // Also where nobody answered: the page may have said that it knows no such client.
+                // Also after a timeout: the page may have said that it knows no such client.
                 self.registered_clients.delete(&server.issuer).await?;
             }
             if client.origin != Origin::Stored || !is_client_refused(&error) {
@@ -201,7 +201,7 @@ impl OAuthEngine {
         Some((registration, uri))
     }
 
-    /// Says why nobody could be asked there, if nobody could.
+    /// Returns an error if a sign-in by code is not possible at this server.
     pub(super) fn check_sign_in_by_code(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
         self.check_pkce(server)?;
         self.consent_page(server).map(drop)
@@ -221,7 +221,7 @@ impl OAuthEngine {
         let page = server.authorization_endpoint.as_ref();
         let page = page.ok_or_else(|| server.lacks("consent page"))?;
         self.page_for_person(RequestTarget::Authorization, page)?;
-        // RFC 6749 section 3.1: nothing stands twice, so that nobody reads the other one.
+        // RFC 6749 section 3.1: no parameter occurs twice, so that no reader takes the other one.
         if page.query_pairs().any(|(name, _)| OURS.contains(&&*name)) {
             return Err(OAuthError::Endpoint {
                 what: RequestTarget::Authorization,

@@ -8,7 +8,7 @@ use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::settings::{Endpoints, GrantKind};
 use crate::ports::Redirect;
 
-/// What a sign-in would ask for, and whom.
+/// What a sign-in would ask for, and which issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignInPreview {
@@ -57,7 +57,7 @@ impl OAuthEngine {
         })
     }
 
-    /// The same, where endpoints that nobody named do not count as an offer.
+    /// The same, where default endpoints, named by no document or setting, are not an offer.
     pub(in crate::oauth) async fn offered(
         &self,
         trigger: &SignInTrigger,

@@ -142,7 +142,7 @@ impl OAuthEngine {
         Ok(is_dead)
     }
 
-    /// Returns a client for a grant that redirects nobody.
+    /// Returns a client for a grant without a redirect.
     pub(super) async fn client_without_redirect(
         &self,
         prepared: &Prepared,

@@ -35,9 +35,9 @@ impl Honest {
             challenge: format!("Bearer resource_metadata=\"{PRM}\", scope=\"read\""),
             metadata: metadata(AS),
         })));
-        let at = |who: fn(&Self, &Seen) -> Reply| {
+        let at = |endpoint: fn(&Self, &Seen) -> Reply| {
             let honest = Arc::clone(&honest);
-            move |seen: &Seen| who(&honest, seen)
+            move |seen: &Seen| endpoint(&honest, seen)
         };
         world.answer(MCP, at(Self::serve));
         world.route(PRM, [Reply::json(200, &resource(AS))]);
@@ -88,7 +88,7 @@ impl Honest {
         self.0.lock().unwrap().metadata.clone()
     }
 
-    /// Gives out tokens, whoever asks.
+    /// Issues tokens to any client.
     pub(crate) fn issue(&self) -> Reply {
         let mut state = self.0.lock().unwrap();
         state.issued += 1;

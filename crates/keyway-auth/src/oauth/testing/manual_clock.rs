@@ -36,7 +36,7 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// Moves time on, and wakes who slept.
+    /// Moves time on, and wakes sleeping tasks.
     pub(crate) fn advance(&self, by: Duration) {
         let sleepers = {
             let mut state = self.state.lock().unwrap();
@@ -46,12 +46,12 @@ impl ManualClock {
         sleepers.into_iter().for_each(Waker::wake);
     }
 
-    /// Says whether somebody waits for time to pass.
+    /// Says whether a task waits for time to pass.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.state.lock().unwrap().sleepers.is_empty()
     }
 
-    /// From now on so many milliseconds pass per tick while something runs.
+    /// From now on this many milliseconds pass per tick while something runs.
     pub(crate) fn let_pass(&self, step: u64) {
         self.passes.store(step, Ordering::Relaxed);
     }

@@ -25,7 +25,7 @@ pub(crate) enum Deed {
     TimeOut,
     /// Does it once the gate is opened.
     After(Arc<Semaphore>, Box<Self>),
-    /// Agrees, and somebody on the way changes the answer.
+    /// Agrees, and an attacker on the way changes the answer.
     Tamper(Arc<dyn Fn(Callback) -> Callback + Send + Sync>),
 }
 

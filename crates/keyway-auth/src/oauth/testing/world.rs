@@ -147,9 +147,9 @@ impl World {
         self.routes.lock().unwrap().insert(url.to_owned(), script);
     }
 
-    /// Sets who answers at an address.
-    pub(crate) fn answer(&self, url: &str, who: impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
-        let answer = Route::Answer(Arc::new(who));
+    /// Sets the function that answers at an address.
+    pub(crate) fn answer(&self, url: &str, reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
+        let answer = Route::Answer(Arc::new(reply));
         self.routes.lock().unwrap().insert(url.to_owned(), answer);
     }
 

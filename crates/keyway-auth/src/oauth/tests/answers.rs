@@ -134,7 +134,7 @@ fn a_code_that_was_swapped_fails_at_the_token_endpoint_and_is_not_tried_again() 
 
 #[test]
 fn a7_an_attacker_gets_no_code_of_the_honest_server() {
-    // The attacker's metadata send the person to the honest page; the honest server says who it is.
+    // The attacker's metadata send the person to the honest page; the honest server names itself.
     let kit = Kit::new();
     let evil = "https://evil.example";
     let mut document = crate::oauth::testing::metadata(evil);
@@ -168,7 +168,7 @@ fn c7_a_sign_in_that_comes_to_nothing_leaves_the_old_tokens_in_use() {
         assert_eq!(kit.call(&oauth).unwrap(), 200);
         let others = kit.process(&kit.other_shelf());
         assert_eq!(kit.call(&others).unwrap(), 200);
-        assert_eq!(kit.person.windows(), 2, "nobody was asked again");
+        assert_eq!(kit.person.windows(), 2, "the person was not asked again");
     }
 }
 
@@ -222,7 +222,7 @@ fn a_consent_page_whose_address_speaks_in_our_place_is_not_opened() {
     );
 }
 
-/// Google gives a refresh token only to who asks for it in its own words.
+/// Google gives a refresh token only to clients that ask for it with its own parameters.
 #[test]
 fn parameters_that_a_provider_wants_stand_in_the_address_of_the_page() {
     let mut kit = Kit::new();

@@ -1,4 +1,4 @@
-//! Bodies that nobody should send, at every endpoint: an error each time, and the store as it was.
+//! Bodies that no server should send, at every endpoint: always an error, and the store as it was.
 
 use keyway_code::Code;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::oauth::testing::{
 };
 use crate::{AuthError, oauth::OAuth};
 
-/// Bodies that are no document at all.
+/// Bodies that are not a document at all.
 fn no_documents() -> Vec<Vec<u8>> {
     let texts = [
         "",
@@ -91,7 +91,7 @@ fn wrong_kinds(good: &Value, members: &[&str]) -> Vec<Vec<u8>> {
     bodies
 }
 
-/// Seconds that are none.
+/// Seconds that are not a number.
 fn wrong_seconds(good: &Value, member: &str) -> Vec<Vec<u8>> {
     let wrong = [
         "-1", "-0.5", "\"1.x\"", "\"soon\"", "\"-3\"", "\"\"", "[]", "{}", "true", "\"1e9\"",

@@ -68,7 +68,7 @@ fn carried(kit: &mut Kit) -> Arc<Carrier> {
     carrier
 }
 
-/// Signs in, and lets the process die in the moment in which `answer` reaches its carrier.
+/// Signs in, and ends the process at the moment when `answer` reaches its carrier.
 fn dies_at(answer: Reply) -> (Kit, Arc<Carrier>) {
     let mut kit = Kit::new();
     let carrier = carried(&mut kit);

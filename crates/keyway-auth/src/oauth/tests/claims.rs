@@ -50,7 +50,7 @@ fn rule_6_the_claim_of_a_dead_owner_is_taken_over_at_once() {
     assert_eq!(
         kit.call(&oauth).unwrap(),
         200,
-        "time stands still, so nobody waited"
+        "the clock stands still, so no call waited"
     );
     assert_eq!(redeemed(&kit), 1);
 }
@@ -155,7 +155,7 @@ fn new_sign_in_is_stored_although_the_store_is_locked_for_a_while() {
     assert_eq!(kit.call(&oauth).unwrap(), 200);
 }
 
-/// Whether it succeeds or not, nobody has to wait for it afterwards.
+/// Whether it succeeds or not, no process has to wait for it afterwards.
 #[test]
 fn sign_out_that_cannot_delete_leaves_no_claim() {
     let kit = Kit::new();

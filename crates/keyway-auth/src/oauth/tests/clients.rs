@@ -1,4 +1,4 @@
-//! As whom we ask: registrations, kept and made anew, and clients that were configured.
+//! The client that asks: registrations, stored and repeated, and clients that were configured.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn a_registration_is_made_once_per_issuer_and_says_what_we_are() {
 }
 
 #[test]
-fn a_registration_whose_port_is_taken_is_made_anew() {
+fn a_registration_whose_port_is_taken_is_replaced() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.person.occupy(40_001);
@@ -63,7 +63,7 @@ fn b5_a_fixed_port_that_is_taken_is_an_error_and_never_another_port() {
 }
 
 #[test]
-fn a_registration_whose_secret_has_ended_is_made_anew() {
+fn a_registration_whose_secret_has_expired_is_replaced() {
     let kit = Kit::new();
     let end = 1_800_000_000 + 100;
     let registered = json!({
@@ -83,7 +83,7 @@ fn a_registration_whose_secret_has_ended_is_made_anew() {
 }
 
 #[test]
-fn a_registration_that_the_token_endpoint_does_not_know_is_made_anew_once() {
+fn a_registration_that_the_token_endpoint_does_not_know_is_replaced_once() {
     for code in ["invalid_client", "unauthorized_client"] {
         let kit = Kit::new();
         let oauth = kit.signed_in();
@@ -112,7 +112,7 @@ fn a_new_registration_that_is_not_known_either_ends_the_flow() {
 }
 
 #[test]
-fn a_registration_that_nobody_could_use_is_not_kept() {
+fn a_registration_that_led_to_no_sign_in_is_not_kept() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.person.will([Deed::TimeOut]);
@@ -133,7 +133,7 @@ fn a_refused_registration_is_told_and_not_repeated() {
 }
 
 #[test]
-fn without_any_way_to_get_a_client_nobody_is_asked() {
+fn without_any_way_to_get_a_client_the_person_is_not_asked() {
     let kit = Kit::new();
     kit.honest.say("registration_endpoint", json!(null));
     let error = kit.call(&kit.oauth()).unwrap_err();
@@ -182,7 +182,7 @@ fn a_registration_that_is_not_known_at_a_renewal_is_not_used_for_the_sign_in_tha
 }
 
 #[test]
-fn a_registration_without_redirect_is_made_anew_when_it_is_not_known() {
+fn a_registration_without_redirect_is_replaced_when_it_is_not_known() {
     for grant in [GrantKind::ClientCredentials, GrantKind::Device] {
         let mut kit = Kit::new();
         kit.settings.grant = grant;
@@ -220,7 +220,7 @@ fn a_registration_without_redirect_is_made_anew_when_it_is_not_known() {
 }
 
 #[test]
-fn a_registration_that_cannot_be_used_is_told_before_anybody_is_asked() {
+fn a_registration_that_cannot_be_used_is_reported_before_the_person_is_asked() {
     for registered in [
         json!({ "client_id": "c", "token_endpoint_auth_method": "client_secret_post" }),
         json!({

@@ -279,7 +279,7 @@ fn a6_the_origin_and_a_path_above_the_server_are_its_own_names() {
 }
 
 #[test]
-fn a8_nobody_is_sent_to_a_server_that_does_not_say_that_it_knows_s256() {
+fn a8_no_browser_is_sent_to_a_server_that_does_not_advertise_s256() {
     for methods in [json!(null), json!([]), json!(["plain"]), json!(["s256"])] {
         let kit = Kit::new();
         kit.honest
@@ -356,7 +356,7 @@ fn a10_no_more_than_five_issuers_are_looked_at() {
 }
 
 #[test]
-fn a10_more_issuers_than_anybody_has_are_an_error() {
+fn a10_an_absurd_number_of_issuers_is_an_error() {
     let kit = Kit::new();
     let issuers = vec![AS; 1001];
     let document = json!({ "resource": MCP, "authorization_servers": issuers });

@@ -98,7 +98,7 @@ fn device_a_code_that_ended_or_was_denied_is_told() {
 }
 
 #[test]
-fn device_a_person_who_gives_up_is_asked_after_no_longer() {
+fn device_polling_ends_when_the_person_gives_up() {
     let kit = device();
     kit.person.will([Deed::Cancel]);
     kit.world
@@ -125,7 +125,7 @@ fn device_tokens_of_a_request_under_way_are_kept_though_the_person_gives_up() {
 }
 
 #[test]
-fn device_a_person_who_never_comes_is_not_waited_for_longer_than_the_code_is_good() {
+fn device_polling_ends_when_the_code_expires() {
     let kit = device();
     kit.clock.let_pass(5000);
     kit.world
@@ -215,7 +215,7 @@ fn claims(jwt: &str) -> serde_json::Value {
 }
 
 #[test]
-fn workload_hands_in_the_token_of_the_platform_each_time_anew() {
+fn workload_reads_the_token_of_the_platform_each_time() {
     let mut kit = Kit::new();
     let count = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     kit.settings.grant = GrantKind::Workload(Assertion::new(move || {

@@ -1,4 +1,4 @@
-//! Whom a client belongs to: what one issuer gave or was given, another never sees.
+//! The issuer that a client belongs to: what one issuer gave or was given, another never sees.
 
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ fn a9_a_configured_client_is_not_sent_to_another_issuer_than_its_first() {
         };
         assert_eq!((issuer.as_str(), found.as_str()), (AS, EVIL));
         assert!(kit.world.seen(&format!("{EVIL}/token")).is_empty());
-        assert_eq!(kit.person.windows(), 1, "nobody is sent there either");
+        assert_eq!(kit.person.windows(), 1, "no browser is sent there either");
         assert_eq!(kit.stored_access(), "at-1", "nothing is lost");
         kit.run(oauth.sign_out()).unwrap();
         assert_eq!(kit.call(&oauth).unwrap(), 200, "the person has let it go");

@@ -86,7 +86,7 @@ fn the_server_says_how_long_and_a_day_is_the_most() {
 }
 
 #[test]
-fn who_asks_for_a_sign_in_gets_it_by_what_holds_now() {
+fn an_explicit_sign_in_uses_fresh_metadata() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.run(oauth.sign_in(None)).unwrap();
@@ -146,7 +146,7 @@ fn signing_out_throws_them_away() {
 }
 
 #[test]
-fn a_sign_in_by_an_endpoint_that_is_gone_looks_anew_once() {
+fn a_sign_in_at_an_endpoint_that_is_gone_repeats_discovery_once() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     move_token_endpoint(&kit, 404);
@@ -156,7 +156,7 @@ fn a_sign_in_by_an_endpoint_that_is_gone_looks_anew_once() {
 }
 
 #[test]
-fn documents_that_are_still_true_are_no_reason_to_ask_a_person_again() {
+fn documents_that_are_still_true_do_not_lead_to_another_question() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.world.route(TOKEN, [Reply::raw(404, "")]);
@@ -181,7 +181,7 @@ fn a_person_who_says_no_is_not_asked_by_other_documents() {
 }
 
 #[test]
-fn a_registration_endpoint_that_moved_is_found_before_anybody_is_asked() {
+fn a_registration_endpoint_that_moved_is_found_before_the_person_is_asked() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     let moved = "https://as.example/v2/register";

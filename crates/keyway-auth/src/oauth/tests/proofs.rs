@@ -135,7 +135,7 @@ fn tokens_are_bound_where_the_issuer_can_if_the_person_wants_it() {
 }
 
 #[test]
-fn a_token_that_is_bound_to_a_key_of_somebody_else_is_not_kept() {
+fn a_token_that_is_bound_to_a_foreign_key_is_not_kept() {
     let kit = Kit::new();
     kit.honest.add(json!({ "token_type": "DPoP" }));
     let error = kit.call(&kit.oauth()).unwrap_err();

@@ -1,4 +1,5 @@
-//! Renewing: ahead of time, on refusal, once for all who wait, and never at the cost of a sign-in.
+//! Renewing: ahead of time, on refusal, once for all waiting requests, never at the cost of a
+//! sign-in.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,7 @@ use crate::ports::{HttpFailure, Tasks as _};
 use crate::{Authorizer as _, Verdict};
 
 #[test]
-fn rule_1_a_token_is_renewed_ahead_of_its_end_while_nobody_waits() {
+fn rule_1_a_token_is_renewed_ahead_of_its_end_while_no_request_waits() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     let gate = Arc::new(Semaphore::new(0));
@@ -32,7 +33,7 @@ fn rule_1_a_token_is_renewed_ahead_of_its_end_while_nobody_waits() {
         assert_eq!(
             bearer(&oauth.cached().unwrap()),
             "Bearer at-1",
-            "nobody waits"
+            "no request waits"
         );
     }
     eventually("it is renewed", || redeemed(&kit) == 1);
@@ -384,7 +385,7 @@ fn rule_3_a_store_that_stays_locked_gets_the_new_token_in_the_end() {
 }
 
 #[test]
-fn rule_3_a_token_is_in_the_store_before_anybody_gets_it() {
+fn rule_3_a_token_is_in_the_store_before_any_request_gets_it() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     let used = kit.run(oauth.obtain()).unwrap();

@@ -26,7 +26,7 @@ fn want_admin_once(kit: &Kit) {
 }
 
 #[test]
-fn scopes_that_nobody_could_be_asked_for_are_named_and_asked_for_at_the_next_sign_in() {
+fn scopes_that_need_a_person_are_named_and_asked_for_at_the_next_sign_in() {
     let mut kit = Kit::new();
     kit.signed_in();
     want_admin_once(&kit);
@@ -96,7 +96,7 @@ fn replaced_token_that_cannot_be_revoked_is_told() {
 }
 
 #[test]
-fn rejected_refresh_token_of_a_young_sign_in_prompts_and_is_no_loop() {
+fn rejected_refresh_token_of_a_young_sign_in_prompts_and_is_not_a_loop() {
     let mut kit = Kit::new();
     kit.signed_in();
     kit.honest.reset();

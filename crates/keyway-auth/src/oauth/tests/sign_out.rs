@@ -1,4 +1,4 @@
-//! Signing out: what is told to whom, and that nothing is left.
+//! Signing out: which servers and processes are told, and that nothing is left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -200,7 +200,7 @@ fn another_process_is_asked_to_stop_before_anything_is_revoked() {
 }
 
 #[test]
-fn a_process_that_does_not_answer_holds_nobody_up() {
+fn a_process_that_does_not_answer_does_not_delay_a_sign_out() {
     let kit = Kit::new();
     let other = kit.process(&kit.other_shelf());
     other.attend();

@@ -12,7 +12,7 @@ use crate::oauth::testing::{Deed, Kit, TOKEN, cause};
 use crate::oauth::{OAuth, OAuthError, PromptPolicy};
 use crate::ports::InteractionError;
 
-/// A person who does something once the gate is opened, and whom one process asks at a time.
+/// A person who does something once the gate is opened, and is asked by one process at a time.
 fn kit(deed: Deed) -> (Kit, Arc<Semaphore>) {
     let (kit, gate) = (Kit::new(), Arc::new(Semaphore::new(0)));
     kit.person.take_turns();
@@ -53,7 +53,7 @@ fn a_no_answers_every_process_that_waited_for_that_window() {
     let elsewhere = errors.iter();
     let elsewhere = elsewhere.filter(|error| matches!(error, OAuthError::DeclinedElsewhere));
     assert_eq!(elsewhere.count(), 3);
-    // None of them asks again soon; who did not wait, or insists, does.
+    // None of them asks again soon; a process that did not wait, or insists, does.
     for oauth in &all {
         kit.call(oauth).unwrap_err();
     }
@@ -74,7 +74,7 @@ fn silence_is_waited_for_once() {
 }
 
 #[test]
-fn who_gives_up_in_one_process_has_said_nothing_for_the_others() {
+fn cancelling_in_one_process_does_not_answer_for_the_others() {
     let (kit, gate) = kit(Deed::Cancel);
     let all = processes(&kit, 3);
     let ended = all_call(&kit, &gate, &all);
@@ -110,7 +110,7 @@ fn clients_that_need_a_sign_in_at_once_share_a_window_and_what_is_refused_is_not
     });
     assert_eq!(kit.person.windows(), 1);
     let first = kit.stored().unwrap().generation;
-    // Whoever has to be let in although there is a sign-in is not helped by that.
+    // A client that asks although there is a sign-in is not helped by that one.
     kit.run(all[0].enter()).unwrap();
     assert_eq!(kit.person.windows(), 2);
     let stored = kit.shelf.read(&kit.key).unwrap().unwrap();
@@ -118,7 +118,7 @@ fn clients_that_need_a_sign_in_at_once_share_a_window_and_what_is_refused_is_not
 }
 
 #[test]
-fn a_request_that_waits_only_so_long_names_the_page_and_the_sign_in_goes_on() {
+fn a_request_that_stops_waiting_names_the_page_and_the_sign_in_continues() {
     let (mut kit, gate) = kit(Deed::Agree);
     kit.prompt_policy = PromptPolicy::AtMost(Duration::from_secs(45));
     let oauth = kit.oauth();
@@ -131,7 +131,7 @@ fn a_request_that_waits_only_so_long_names_the_page_and_the_sign_in_goes_on() {
     // A sign-in may take 300 s.
     assert!(kit.clock.passed() < Duration::from_secs(200));
     gate.add_permits(1);
-    eventually("somebody is in", || kit.stored().is_some());
+    eventually("the sign-in is stored", || kit.stored().is_some());
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.person.windows(), 1);
 }

@@ -1,4 +1,4 @@
-//! What whoever watches is told: each thing where it happens, once, and never a value.
+//! What an observer is told: each thing where it happens, once, and never a value.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -81,7 +81,7 @@ fn a_sign_in_a_renewal_and_a_sign_out_are_told_once_each() {
 }
 
 #[test]
-fn who_takes_over_a_renewal_of_another_process_does_not_call_it_its_own() {
+fn a_renewal_that_another_process_made_is_not_reported_as_our_own() {
     let (mut kit, diary) = watched();
     let ours = kit.signed_in();
     kit.observer = ServerObserver::default();
@@ -130,7 +130,7 @@ fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
 }
 
 #[test]
-fn a_person_who_is_needed_or_who_denies_is_told() {
+fn a_needed_and_a_refused_sign_in_are_reported() {
     let (mut kit, diary) = watched();
     kit.prompt_policy = PromptPolicy::Never;
     kit.call(&kit.oauth()).unwrap_err();

@@ -46,7 +46,7 @@ fn t7_without_a_refresh_token_it_is_a_loop_as_well() {
 }
 
 #[test]
-fn a_refused_token_of_a_server_that_has_moved_is_no_loop() {
+fn a_refused_token_of_a_server_that_has_moved_is_not_a_loop() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.honest.reset();
@@ -78,7 +78,7 @@ fn b10_only_the_scopes_of_the_challenge_are_asked_for() {
 }
 
 #[test]
-fn offline_access_is_asked_for_where_the_issuer_offers_it_and_somebody_wants_scopes() {
+fn offline_access_is_asked_for_where_the_issuer_offers_it_and_the_server_wants_scopes() {
     let kit = Kit::new();
     kit.honest.say(
         "scopes_supported",
@@ -146,7 +146,7 @@ fn a_refusal_that_is_about_something_else_stands() {
 }
 
 #[test]
-fn where_nobody_may_be_asked_nobody_is() {
+fn where_prompts_are_forbidden_no_person_is_asked() {
     let mut kit = Kit::new();
     kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();
@@ -228,7 +228,7 @@ fn t7_a_server_that_keeps_refusing_opens_no_window_later_either() {
 }
 
 #[test]
-fn b10_whoever_said_no_is_not_asked_again_soon_unless_they_want_to() {
+fn b10_a_person_who_declined_is_not_asked_again_soon_unless_they_want_to() {
     for deed in [Deed::Cancel, Deed::Deny] {
         let kit = Kit::new();
         let oauth = kit.oauth();
@@ -316,7 +316,7 @@ fn b10_what_was_granted_before_is_not_lost_by_signing_in_again() {
 }
 
 #[test]
-fn b10_a_step_up_that_somebody_else_has_to_start_asks_for_the_old_as_well() {
+fn b10_a_step_up_by_a_later_sign_in_asks_for_the_old_scopes_as_well() {
     let mut kit = Kit::new();
     kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();

@@ -31,7 +31,7 @@ impl ApprovalPrompt for Prompt {
             if !io::stdin().is_terminal() {
                 return Answer::No;
             }
-            // Reading from a terminal blocks, and other servers go on meanwhile.
+            // Reading from a terminal blocks, and other servers continue meanwhile.
             let asked = spawn_blocking(move || ask_about(&context, &question, "Allow this?"));
             asked.await.unwrap_or(Answer::No)
         })

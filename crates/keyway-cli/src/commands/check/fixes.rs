@@ -10,7 +10,7 @@ use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::source::Source;
 
 use crate::error::CliError;
-use crate::report::diff::{Diff, Kind};
+use crate::report::diff::{Diff, TextKind};
 use crate::report::document;
 
 /// What the fixes changed.
@@ -27,7 +27,7 @@ pub(super) struct Fixes {
 pub(super) struct Change {
     before: Source,
     after: Source,
-    kind: Kind,
+    kind: TextKind,
     path: Option<PathBuf>,
 }
 
@@ -117,8 +117,8 @@ fn change(original: &Loaded, fixed: &Loaded, file: &str) -> Option<Change> {
         before: before.clone(),
         after: after.clone(),
         kind: match document(original, file) {
-            Some(_) => Kind::Document,
-            None => Kind::Prose,
+            Some(_) => TextKind::Document,
+            None => TextKind::Prose,
         },
         path: original.path_of(file).map(PathBuf::from),
     })
@@ -168,5 +168,5 @@ fn is_possible(loaded: &Loaded, fix: &Fix) -> bool {
     })
 }
 
-/// A fix may make room for another; more rounds than this mean that two fight.
+/// A fix may enable another; more rounds than this mean that two undo each other.
 const MAX_ROUNDS: usize = 5;

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::browser::Browser;
 
-/// Somebody who can be shown a page.
+/// Shows the consent page to the person.
 #[derive(Debug)]
 pub(super) struct Person {
     browser: Option<Browser>,
@@ -25,8 +25,8 @@ impl Person {
         }
     }
 
-    /// Waits as long as the table waits for this person: a while for somebody in front of a
-    /// browser, else until the address is printed.
+    /// Waits as long as the table waits for this person: a while if there is a browser, else until
+    /// the address is printed.
     pub(super) async fn patience(&self) {
         match self.browser {
             Some(_) => sleep(PATIENCE).await,
@@ -57,5 +57,5 @@ impl Presenter for Person {
     }
 }
 
-/// How long the table waits for somebody in front of a browser.
+/// How long the table waits for a person in front of a browser.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -11,13 +11,13 @@ use crate::report::Verbosity;
 /// Progress on the error stream; a line that changes goes away when this is dropped.
 #[derive(Debug)]
 pub(super) struct Progress {
-    way: Way,
+    way: ProgressStyle,
     done: usize,
     all: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ProgressStyle {
     Silent,
     Lines,
     OneLine,
@@ -26,12 +26,12 @@ enum Way {
 impl Progress {
     pub(super) fn new(context: &CommandContext, all: usize) -> Self {
         let way = match context.verbosity {
-            Verbosity::Quiet => Way::Silent,
-            _ if io::stderr().is_terminal() => Way::OneLine,
-            _ => Way::Lines,
+            Verbosity::Quiet => ProgressStyle::Silent,
+            _ if io::stderr().is_terminal() => ProgressStyle::OneLine,
+            _ => ProgressStyle::Lines,
         };
         let progress = Self { way, done: 0, all };
-        if way == Way::OneLine {
+        if way == ProgressStyle::OneLine {
             progress.draw();
         }
         progress
@@ -41,9 +41,9 @@ impl Progress {
     pub(super) fn step(&mut self, row: &Row) {
         self.done += 1;
         match self.way {
-            Way::Silent => {}
-            Way::OneLine => self.draw(),
-            Way::Lines => {
+            ProgressStyle::Silent => {}
+            ProgressStyle::OneLine => self.draw(),
+            ProgressStyle::Lines => {
                 let (done, all) = (self.done, self.all);
                 say(&format!("{done}/{all}  {}: {}\n", row.server, row.standing));
             }
@@ -58,7 +58,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.way == Way::OneLine {
+        if self.way == ProgressStyle::OneLine {
             say("\r\u{1b}[K");
         }
     }

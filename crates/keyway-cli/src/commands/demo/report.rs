@@ -17,9 +17,9 @@ use crate::report::table::Table;
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) rows: Vec<Row>,
-    /// What became of a token that expired; absent where nobody waited for that.
+    /// What became of a token that expired; absent if the demo did not wait for that.
     pub(super) renewal: Option<Renewal>,
-    /// The demo that goes on; absent where it ends.
+    /// The demo that keeps running; absent where it ends.
     pub(super) demo: Option<&'a Demo>,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Renewal {
     pub(super) works: bool,
     /// How often a refresh token was redeemed meanwhile.
     pub(super) refreshes: usize,
-    /// How often anybody was asked, since the beginning.
+    /// How often a person was asked since the start.
     pub(super) sign_ins: usize,
     /// How long the token lived.
     pub(super) token_life: Duration,
 }
 
 impl Renewal {
-    /// Says whether the token was renewed, and nobody was asked again.
+    /// Says whether the token was renewed, and no person was asked again.
     const fn is_silent(self) -> bool {
         self.works && self.refreshes > 0 && self.sign_ins == 1
     }
@@ -234,11 +234,11 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use keyway_config::declared::Transport;
     use keyway_config::method::Method;
-    use keyway_mcp::states::{Reason, Standing};
+    use keyway_mcp::states::{Reason, ServerState};
 
     use super::*;
 
-    fn row(standing: Standing, latency: Option<Duration>) -> Row {
+    fn row(standing: ServerState, latency: Option<Duration>) -> Row {
         Row {
             server: "docs".to_owned(),
             transport: Transport::Http,
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn all_worked_only_if_every_call_did_and_the_token_was_renewed_in_silence() {
         let called = Some(Duration::from_millis(1));
-        let good = row(Standing::CONNECTED, called);
+        let good = row(ServerState::CONNECTED, called);
         let silent = Renewal {
             works: true,
             refreshes: 1,
@@ -269,8 +269,8 @@ mod tests {
             token_life: Duration::from_secs(4),
         };
         assert!(report(vec![good.clone(), good.clone()], silent).is_good());
-        let waiting = Standing::new(State::NeedsAuth, Reason::Authorizing);
-        for bad in [row(waiting, called), row(Standing::CONNECTED, None)] {
+        let waiting = ServerState::new(State::NeedsAuth, Reason::Authorizing);
+        for bad in [row(waiting, called), row(ServerState::CONNECTED, None)] {
             assert!(!report(vec![good.clone(), bad], silent).is_good());
         }
         assert!(!report(Vec::new(), silent).is_good());

@@ -44,7 +44,7 @@ impl Bundle {
         })
     }
 
-    /// Returns who writes down what happens.
+    /// Returns the listener that records events.
     pub(super) fn listener(&self) -> Arc<dyn Listener> {
         Arc::clone(&self.journal) as _
     }

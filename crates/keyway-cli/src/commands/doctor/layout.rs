@@ -8,14 +8,14 @@ use unicode_width::UnicodeWidthStr as _;
 /// Where it is printed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Columns; `None` if nobody set a limit.
+    /// Columns; `None` without a limit.
     pub(super) width: Option<usize>,
     /// How names look.
     pub(super) name: Style,
 }
 
 impl Layout {
-    /// Writes whom it is about, what happened, and under which code.
+    /// Writes the server, the message and the code.
     pub(super) fn heading(&self, name: &str, message: &str, code: Code) -> String {
         let style = self.name;
         let text = format!("{name}: {} [{code}]", printable(message));
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// Breaks a text between words, so that no line is longer than there is room for.
+    /// Breaks a text between words, so that no line is longer than the width.
     fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
         let Some(room) = self.room(indent) else {
             return vec![text.to_owned()];

@@ -43,7 +43,7 @@ impl Line {
 }
 
 impl ProgressTable {
-    /// Prepares a table, which is shown if standard error is a terminal with room for it.
+    /// Prepares a table, which is shown if standard error is a terminal that is large enough.
     pub(super) fn new(context: &CommandContext, candidates: &[Candidate]) -> Self {
         let size = terminal_size::terminal_size_of(io::stderr());
         let (width, height) = size.map_or((80, 24), |(w, h)| (usize::from(w.0), usize::from(h.0)));

@@ -15,7 +15,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::Kind;
+use crate::report::diff::TextKind;
 use crate::vault::open_vault;
 
 /// The bridges of a client's file.
@@ -143,7 +143,7 @@ impl Bridges {
             text.push_str(&format!("the value of `{name}` goes to the vault\n"));
         }
         let (path, before, after) = home.document();
-        text.push_str(&difference(&path, (before, after), Kind::Document, &[]));
+        text.push_str(&difference(&path, (before, after), TextKind::Document, &[]));
         text
     }
 

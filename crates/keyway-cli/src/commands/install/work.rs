@@ -70,7 +70,7 @@ impl Work {
         Ok(())
     }
 
-    /// Puts an entry in the place of one that the person wants replaced.
+    /// Replaces an entry that the person wants replaced.
     pub(super) fn put_in_place(&mut self, name: &str, entry: &OwnEntry) -> Result<(), CliError> {
         let patch = self.file.put(name, entry)?;
         let receipt = Receipt::new(&self.file, (name, entry), &patch);

@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::changes::{Changes, Format};
 use crate::report::counted;
-use crate::report::diff::{Kind, render_added};
+use crate::report::diff::{TextKind, render_added};
 
 /// Replace literal credentials with variables, and move the values to an ignored `.env`
 #[derive(Debug, Args)]
@@ -139,10 +139,10 @@ fn shown(plan: &EnvPlan) -> String {
         text.push_str(&added(change));
     }
     if let Some(change) = &plan.readme {
-        text.push_str(&diff(change, Kind::Prose));
+        text.push_str(&diff(change, TextKind::Prose));
     }
     for change in &plan.documents {
-        text.push_str(&diff(change, Kind::Document));
+        text.push_str(&diff(change, TextKind::Document));
     }
     text
 }

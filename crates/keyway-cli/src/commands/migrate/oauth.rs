@@ -12,7 +12,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::changes::{Changes, Format};
-use crate::report::diff::Kind;
+use crate::report::diff::TextKind;
 
 /// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     } else if is_possible {
         let documents = plan.documents.iter();
         text = documents
-            .map(|change| diff(change, Kind::Document))
+            .map(|change| diff(change, TextKind::Document))
             .collect();
     }
     if arguments.format == Format::Json {

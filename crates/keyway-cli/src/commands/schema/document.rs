@@ -53,7 +53,7 @@ fn servers() -> Value {
     })
 }
 
-/// A file without `mcpServers`, in which what is no object is skipped.
+/// A file without `mcpServers`, in which values that are not objects are skipped.
 fn bare() -> Value {
     json!({
         "propertyNames": { "$ref": "#/$defs/name" },
@@ -95,7 +95,7 @@ fn entry() -> Value {
     let has_command = json!({ "required": ["command"] });
     json!({
         "description": "A server: `url` for one to connect to, `command` for one to start. Other \
-                        fields are kept; `keyway check` names those that nobody knows",
+                        fields are kept; `keyway check` names those that no host knows",
         "type": "object",
         "properties": properties,
         "patternProperties": { NOTES: { "$ref": "#/$defs/note" } },

@@ -9,13 +9,13 @@ use keyway_secret::shell_word;
 use crate::error::CliError;
 use crate::vault::folders;
 
-/// The socket by which a new link can be had.
+/// The socket that gives a new link.
 pub(super) enum Opener {
     /// The one that `keyway open` looks for.
     Usual,
     /// Another one.
     Named(PathBuf),
-    /// None: somebody else has it.
+    /// None: another gateway has the socket.
     Missing,
 }
 
@@ -43,7 +43,7 @@ impl Opener {
         }
     }
 
-    /// Returns what strangers may know of it.
+    /// Returns what the page for refused requests may say of it.
     pub(super) const fn reopening(&self) -> Reopening {
         match self {
             Self::Usual => Reopening::Usual,

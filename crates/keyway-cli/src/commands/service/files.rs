@@ -10,7 +10,7 @@ use keyway_clients::service::{self, SERVICE_UNIT, SOCKET_UNIT, Service, UnitFile
 use super::manager::Manager;
 use crate::commands::install::difference;
 use crate::error::CliError;
-use crate::report::diff::Kind;
+use crate::report::diff::TextKind;
 
 /// Files that are to be written.
 pub(super) struct Files {
@@ -19,7 +19,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Looks at what is there now; a file of somebody else is left alone.
+    /// Looks at what is there now; a file that Keyway did not write is left alone.
     pub(super) fn read(manager: Manager, service: &Service) -> Result<Self, CliError> {
         let wanted = match manager {
             Manager::Systemd => service.systemd()?,
@@ -44,10 +44,10 @@ impl Files {
         for (file, there) in &self.all {
             if there.as_deref() != Some(&file.content) {
                 let path = self.folder.join(file.name);
-                // Masked, nobody could see what would be started.
+                // If it were masked, the person could not see what would be started.
                 let ours: Vec<String> = file.content.lines().map(str::to_owned).collect();
                 let texts = (there.as_deref(), file.content.as_str());
-                shown.push_str(&difference(&path, texts, Kind::Prose, &ours));
+                shown.push_str(&difference(&path, texts, TextKind::Prose, &ours));
             }
         }
         shown

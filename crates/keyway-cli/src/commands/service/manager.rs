@@ -13,7 +13,7 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::vault::folders;
 
-/// Who starts services here.
+/// The service manager of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manager {
     /// systemd's manager of one user.
@@ -24,18 +24,18 @@ pub(super) enum Manager {
 
 /// How a service stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ServiceState {
     /// It is not installed.
     Absent,
     /// A request to it was answered just now.
     Answers,
-    /// It is switched on, but nobody answers; what its manager says.
+    /// It is switched on but does not answer; holds the status from its manager.
     Silent(String),
-    /// It is installed, and switched off; what its manager says.
+    /// It is installed and switched off; holds the status from its manager.
     Off(String),
 }
 
-impl Standing {
+impl ServiceState {
     pub(super) const fn word(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -132,7 +132,7 @@ impl Manager {
     }
 
     /// Asks how an installed service stands.
-    pub(super) fn standing(self) -> Standing {
+    pub(super) fn state(self) -> ServiceState {
         let state = match self {
             Self::Systemd => said(&call("systemctl", &["--user", "is-active", SOCKET_UNIT])),
             Self::Launchd => match call("launchctl", &["print", &agent()]) {
@@ -141,16 +141,16 @@ impl Manager {
             },
         };
         if state != "active" {
-            return Standing::Off(state);
+            return ServiceState::Off(state);
         }
         if answers() {
-            return Standing::Answers;
+            return ServiceState::Answers;
         }
         let state = match self {
             Self::Systemd => said(&call("systemctl", &["--user", "is-active", SERVICE_UNIT])),
             Self::Launchd => state,
         };
-        Standing::Silent(state)
+        ServiceState::Silent(state)
     }
 }
 
@@ -224,5 +224,5 @@ fn agent() -> String {
 
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const HEALTHY: &[u8; 13] = b"HTTP/1.1 200 ";
-/// The first guest waits until the program has started.
+/// The first client waits until the program has started.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use keyway_config::environment::Origin;
 use keyway_secret::printable;
 
 use super::sign_in;
-use super::vault::Kept;
+use super::vault::VaultReport;
 use crate::context::CommandContext;
 use crate::report::Verbosity;
 use crate::report::table::Table;
@@ -18,7 +18,7 @@ use keyway_lint::mask::in_words;
 pub(super) fn render(
     servers: &[Diagnosis],
     report: &Report<'_>,
-    (vault, context): (Option<&Kept>, &CommandContext),
+    (vault, context): (Option<&VaultReport>, &CommandContext),
 ) -> String {
     let mut text = if servers.is_empty() {
         let files = counted(report.file_count(), "file");
@@ -28,7 +28,7 @@ pub(super) fn render(
     };
     text.push_str(&sign_ins(servers));
     text.push_str(&protection(servers));
-    text.push_str(&vault.map(Kept::in_words).unwrap_or_default());
+    text.push_str(&vault.map(VaultReport::in_words).unwrap_or_default());
     for finding in first_messages(servers, report) {
         text.push('\n');
         text.push_str(&message(finding));
@@ -173,6 +173,6 @@ fn message(finding: &Diagnostic) -> String {
 }
 
 const PENDING_TRUST: &str = "
-pending-trust: such a server runs a program or sends a variable, and nobody has approved that;
+pending-trust: such a server runs a program or sends a variable, and you have not approved that;
 `keyway trust grant SERVER` shows what it would do and approves it
 ";

@@ -8,12 +8,16 @@ use keyway_config::environment::Origin;
 use keyway_lint::mask::in_name;
 use serde::Serialize;
 
-use super::vault::Kept;
+use super::vault::VaultReport;
 use crate::report::Report;
-use crate::report::json::{Finding, Place, findings, to_text};
+use crate::report::json::{Finding, SourcePlace, findings, to_text};
 
 /// Renders the servers.
-pub(super) fn render(servers: &[Diagnosis], report: &Report<'_>, vault: Option<&Kept>) -> String {
+pub(super) fn render(
+    servers: &[Diagnosis],
+    report: &Report<'_>,
+    vault: Option<&VaultReport>,
+) -> String {
     to_text(&Object {
         schema_version: 1,
         diagnostics: findings(report),
@@ -27,14 +31,14 @@ struct Object<'a> {
     schema_version: u32,
     diagnostics: Vec<Finding<'a>>,
     servers: Vec<Server<'a>>,
-    vault: Option<&'a Kept>,
+    vault: Option<&'a VaultReport>,
 }
 
 #[derive(Serialize)]
 struct Server<'a> {
     id: String,
     name: &'a str,
-    source: Option<Place<'a>>,
+    source: Option<SourcePlace<'a>>,
     transport: Option<&'static str>,
     method: Option<&'static str>,
     state: &'static str,
@@ -114,7 +118,7 @@ impl<'a> Server<'a> {
         Self {
             id: found.id(),
             name: &found.server,
-            source: found.declared_at.as_ref().map(|place| Place {
+            source: found.declared_at.as_ref().map(|place| SourcePlace {
                 file: &place.file,
                 line: place.start.line,
                 column: place.start.column,

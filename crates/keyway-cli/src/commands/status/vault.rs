@@ -1,5 +1,5 @@
-//! How the key of the vault is protected, and what the vault tells of servers as far as it opens
-//! without troubling anybody.
+//! How the key of the vault is protected, and what the vault tells of servers if it opens without
+//! asking a person.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::vault::unasked_sources;
 
 /// What can be told of the vault without its key.
 #[derive(Serialize)]
-pub(super) struct Kept {
+pub(super) struct VaultReport {
     /// Where its key comes from.
     key_source: &'static str,
     /// What that is worth, in words.
@@ -27,7 +27,7 @@ pub(super) struct Kept {
     handed_out: Vec<HandOut>,
 }
 
-impl Kept {
+impl VaultReport {
     /// Looks at the vault; `None` if there is none, and none is made.
     pub(super) fn look() -> Result<Option<Self>, CliError> {
         let Some(folders) = ProcessEnvironment::folders() else {
@@ -88,7 +88,7 @@ fn opener(folders: Folders) -> Result<KeptVault, CliError> {
     Ok(KeptVault::new(folders, Box::new(open)))
 }
 
-/// Says whether the vault would open if somebody were asked.
+/// Says whether the vault would open if a person were asked.
 const fn takes_a_person(error: &VaultError) -> bool {
     matches!(
         error,

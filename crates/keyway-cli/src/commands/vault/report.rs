@@ -15,22 +15,22 @@ use crate::report::json::to_text;
 pub(super) struct Looked {
     folder: PathBuf,
     inspection: Option<Inspection>,
-    standing: Standing,
+    state: VaultState,
 }
 
 /// Whether the vault can be used.
-pub(super) enum Standing {
+pub(super) enum VaultState {
     /// There is none yet.
     Absent,
     /// Its key opens it.
     Open,
-    /// Its key is derived from a passphrase, which nobody was asked for.
+    /// Its key is derived from a passphrase, and this command does not ask for it.
     Unasked,
     /// It does not open.
     Closed(VaultError),
 }
 
-impl Standing {
+impl VaultState {
     const fn code(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -42,11 +42,11 @@ impl Standing {
 }
 
 impl Looked {
-    pub(super) fn at(inspection: Inspection, standing: Standing) -> Self {
+    pub(super) fn at(inspection: Inspection, state: VaultState) -> Self {
         Self {
             folder: inspection.folder.clone(),
             inspection: Some(inspection),
-            standing,
+            state,
         }
     }
 
@@ -54,7 +54,7 @@ impl Looked {
         Self {
             folder,
             inspection: None,
-            standing: Standing::Absent,
+            state: VaultState::Absent,
         }
     }
 
@@ -62,20 +62,20 @@ impl Looked {
         Self {
             folder,
             inspection: None,
-            standing: Standing::Closed(error),
+            state: VaultState::Closed(error),
         }
     }
 
     pub(super) const fn exit(&self) -> Exit {
-        match self.standing {
-            Standing::Closed(_) => Exit::Failed,
+        match self.state {
+            VaultState::Closed(_) => Exit::Failed,
             _ => Exit::Done,
         }
     }
 
     pub(super) const fn error(&self) -> Option<&VaultError> {
-        match &self.standing {
-            Standing::Closed(error) => Some(error),
+        match &self.state {
+            VaultState::Closed(error) => Some(error),
             _ => None,
         }
     }
@@ -85,11 +85,11 @@ impl Looked {
         lines.push("folder", &self.folder.to_string_lossy());
         lines.push(
             "state",
-            match &self.standing {
-                Standing::Absent => "there is no vault yet; it is created at first use",
-                Standing::Open => "open",
-                Standing::Unasked => "locked; `keyway vault verify` asks for the passphrase",
-                Standing::Closed(_) => "cannot be opened",
+            match &self.state {
+                VaultState::Absent => "there is no vault yet; it is created at first use",
+                VaultState::Open => "open",
+                VaultState::Unasked => "locked; `keyway vault verify` asks for the passphrase",
+                VaultState::Closed(_) => "cannot be opened",
             },
         );
         let Some(found) = &self.inspection else {
@@ -120,7 +120,7 @@ impl Looked {
         let key_file = protection.and_then(|protection| protection.key_file.as_ref());
         to_text(&StatusObject {
             schema_version: 1,
-            state: self.standing.code(),
+            state: self.state.code(),
             folder: self.folder.to_string_lossy().into_owned(),
             bytes: found.map(|found| found.bytes),
             schema: found.map(|found| found.schema),

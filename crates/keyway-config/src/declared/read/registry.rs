@@ -220,7 +220,7 @@ impl RegistryReader<'_, '_> {
         Some(self.inner.field(text, member.value.span, pointer, place))
     }
 
-    /// An input without a value; an optional one that nobody gives is left out.
+    /// An input without a value; an optional one that is not set is left out.
     fn asked_for(
         &mut self,
         item: &Object,

@@ -12,7 +12,7 @@ use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::paths;
 use crate::dashboard::sparkline::sparkline;
 use crate::dashboard::words;
-use keyway_mcp::states::Standing;
+use keyway_mcp::states::ServerState;
 
 pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {
     let mut plugins = Html::default();
@@ -128,7 +128,7 @@ fn why(view: &ServerView) -> Html {
             html!("{}", Ticked(&view.diagnosis.message))
         }
         // The badge says it all.
-        _ if view.diagnosis.state == Standing::CONNECTED => Html::default(),
+        _ if view.diagnosis.state == ServerState::CONNECTED => Html::default(),
         _ => html!("{}", words::why(view.diagnosis.state)),
     }
 }
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn a_server_that_is_being_checked_is_not_counted_as_anything_else() {
-        let pending = untried(Standing::without_reason(State::Pending));
+        let pending = untried(ServerState::without_reason(State::Pending));
         let mut checking = pending.clone();
         checking.is_busy = true;
-        let failed = untried(Standing::new(State::Failed, Reason::NetworkError));
+        let failed = untried(ServerState::new(State::Failed, Reason::NetworkError));
         let look = Look {
             servers: vec![checking, pending, failed],
             recent: Vec::new(),

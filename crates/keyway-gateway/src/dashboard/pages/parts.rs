@@ -193,12 +193,12 @@ pub(super) mod tests {
     use keyway::diagnosis::Offer;
     use keyway_config::declared::Transport;
     use keyway_mcp::session::Era;
-    use keyway_mcp::states::Standing;
+    use keyway_mcp::states::ServerState;
 
     use super::*;
 
     /// A server that nothing was tried with yet.
-    pub(in crate::dashboard::pages) fn untried(standing: Standing) -> ServerView {
+    pub(in crate::dashboard::pages) fn untried(standing: ServerState) -> ServerView {
         let mut diagnosis = Diagnosis::new("p", "s");
         diagnosis.transport = Some(Transport::Http);
         diagnosis.method = Some(Method::Static);
@@ -208,7 +208,7 @@ pub(super) mod tests {
 
     #[test]
     fn only_what_was_connected_is_reconnected() {
-        let mut view = untried(Standing::CONNECTED);
+        let mut view = untried(ServerState::CONNECTED);
         assert_eq!(check_label(&view), "Connect");
         let era = Era::Legacy {
             version: "2025-06-18".to_owned(),
@@ -221,7 +221,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_server_without_authentication_has_a_chip_that_says_so() {
-        let mut view = untried(Standing::CONNECTED);
+        let mut view = untried(ServerState::CONNECTED);
         view.diagnosis.method = Some(Method::None);
         let facts = facts(&view);
         assert!(facts.as_str().contains(">no auth<"), "{}", facts.as_str());

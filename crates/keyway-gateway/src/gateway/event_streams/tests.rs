@@ -1,4 +1,4 @@
-//! What is kept of streams, for whom, and how much of it.
+//! What is kept of streams, for which clients, and how much of it.
 
 use super::*;
 
@@ -106,7 +106,7 @@ async fn what_is_kept_is_bounded_in_number_and_in_bytes() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_to_be_kept_is_not_waited_for_in_vain() {
+async fn an_answer_that_is_too_large_to_be_kept_becomes_an_error() {
     let streams = EventStreams::default();
     let (stream, mut pieces) = streams.begin(Priming::Event);
     let large = frame(&"x".repeat(MAX_EVENT_BYTES));
@@ -123,7 +123,7 @@ async fn a_stream_waits_some_minutes_for_its_client() {
     let streams = EventStreams::default();
     let (stream, pieces) = streams.begin(Priming::Event);
     tokio::time::sleep(2 * STREAM_RESUME_TIMEOUT).await;
-    assert!(streams.is_awaited(stream), "somebody reads");
+    assert!(streams.is_awaited(stream), "it has a reader");
     drop(pieces);
     assert!(streams.is_awaited(stream), "just left");
     assert!(!streams.has_reader());

@@ -34,7 +34,7 @@ async fn a_server_waits_for_a_client_that_stops_reading() {
     let most = 16 + 4 + 3;
     let waiting = sent(&running).await;
     assert!(waiting <= most, "{waiting}");
-    // Whoever reads on misses nothing.
+    // A client that reads on misses nothing.
     let (mut bytes, mut piece) = (0, vec![0; 1 << 20]);
     let mut end = Vec::new();
     while !end.windows(9).any(|part| part == br#""large":1"#) {

@@ -1,21 +1,21 @@
-//! Sessions that go on while the connection behind them is exchanged.
+//! Sessions that continue while the connection behind them is replaced.
 
 use super::*;
 use keyway_code::Code;
-use keyway_mcp::states::{Reason, Standing, State};
+use keyway_mcp::states::{Reason, ServerState, State};
 use keyway_transport::{EventSender, queue};
 
-/// A server that nobody is signed in to.
+/// A server without a sign-in.
 #[derive(Debug)]
 struct Shut;
 
 impl Connector for Shut {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async {
-            Err(Trouble {
-                standing: Standing::new(State::NeedsAuth, Reason::ReauthRequired),
+            Err(ServerProblem {
+                standing: ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
                 code: Code::SignInRequired,
-                message: "nobody has signed in".to_owned(),
+                message: "sign-in required".to_owned(),
                 hint: None,
                 is_transient: false,
                 wait: None,
@@ -25,7 +25,7 @@ impl Connector for Shut {
 }
 
 impl Upstream for Shut {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 
@@ -54,13 +54,13 @@ impl Link for Mute {
 struct Down;
 
 impl Connector for Down {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async { Shut.connect().await })
     }
 }
 
 impl Upstream for Down {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 

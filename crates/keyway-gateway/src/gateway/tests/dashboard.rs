@@ -1,5 +1,5 @@
-//! The dashboard on the gateway's port: who gets in, who may change something, and what a page
-//! holds of what strangers wrote.
+//! The dashboard on the gateway's port: which requests are accepted, which may change something,
+//! and how a page shows untrusted text.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use crate::dashboard::{
     ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
 };
 use keyway_mcp::session::Era;
-use keyway_mcp::states::{Standing, State};
+use keyway_mcp::states::{ServerState, State};
 
 const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
 
@@ -28,7 +28,7 @@ const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
 #[derive(Debug)]
 struct Noting {
     done: Mutex<Vec<String>>,
-    standing: Mutex<Standing>,
+    standing: Mutex<ServerState>,
     changed: ChangeCounter,
 }
 
@@ -140,7 +140,7 @@ impl House {
     fn start() -> Self {
         let backend = Arc::new(Noting {
             done: Mutex::default(),
-            standing: Mutex::new(Standing::CONNECTED),
+            standing: Mutex::new(ServerState::CONNECTED),
             changed: ChangeCounter::default(),
         });
         let activity = Arc::new(Activity::default());
@@ -273,7 +273,7 @@ async fn b6_c10_t16_only_the_right_host_origin_and_cookie_see_the_dashboard() {
             "{site}"
         );
     }
-    // The cookie counts in its own room alone.
+    // The cookie counts only below the path of its session.
     let other = house.enter().await;
     for path in [pass.at("/"), "/".to_owned(), "/dashboard/at//".to_owned()] {
         let client = house.running.client().await.with("Cookie", &other.cookie);
@@ -298,7 +298,7 @@ async fn c10_the_cookie_opens_no_server_and_a_token_no_dashboard() {
         let answer = client.send("GET", &pass.at(path), "").await;
         assert_eq!(answer.status, 403, "{path}");
     }
-    // A link is for who comes by the socket.
+    // A link is only for requests over the socket.
     let client = house.running.client().await.token("all");
     assert_eq!(client.send("POST", "/dashboard/link", "").await.status, 403);
     let mark = house.mark(&pass).await;
@@ -494,7 +494,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
         first.contains("event: region") && first.contains("Connected"),
         "{first}"
     );
-    *house.backend.standing.lock().unwrap() = Standing::without_reason(State::Failed);
+    *house.backend.standing.lock().unwrap() = ServerState::without_reason(State::Failed);
     house.backend.changed.count();
     let then = stream.read_until("event: say").await;
     assert!(then.contains("Failed"), "{then}");
@@ -511,7 +511,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
 }
 
 #[tokio::test]
-async fn requests_of_clients_are_recorded_with_who_asked_and_how_it_ended() {
+async fn requests_are_recorded_with_their_client_and_outcome() {
     let house = House::start();
     let session = house.running.session("only-a", "/mcp/a/one").await;
     let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add"}}"#;

@@ -37,13 +37,13 @@ fn refused() -> TransportError {
 }
 
 impl Connector for Down {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
-        Box::pin(async { Err(Trouble::from(&refused())) })
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
+        Box::pin(async { Err(ServerProblem::from(&refused())) })
     }
 }
 
 impl Upstream for Down {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 

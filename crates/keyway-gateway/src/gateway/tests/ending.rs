@@ -1,4 +1,4 @@
-//! What becomes of connections when whoever they are for is gone, or their server does not go.
+//! What becomes of connections when their client is gone, or their server does not close.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use super::*;
 #[derive(Debug)]
 struct Odd {
     echo: Echo,
-    /// Nobody is connected before there is a permit.
+    /// A connection opens only with a permit.
     gate: Arc<Semaphore>,
-    /// Nobody goes before there is one.
+    /// A connection closes only with one.
     goodbye: Arc<Semaphore>,
 }
 
@@ -59,7 +59,7 @@ impl Link for OddLink {
 }
 
 impl Connector for Odd {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
             let offer = OfferedEras::Legacy;
@@ -69,7 +69,7 @@ impl Connector for Odd {
 }
 
 impl Upstream for Odd {
-    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.connect()
     }
 
@@ -182,7 +182,7 @@ async fn a_server_that_does_not_close_delays_no_other() {
     running.capabilities.lock().unwrap().clear();
     until("closed", || count(&heard, "closed") == 3).await;
     assert_eq!(count(&heard, "gone"), 0);
-    // Whoever ends the gateway waits for all of them.
+    // Closing the gateway waits for all of them.
     let gateway = Arc::clone(&running.gateway);
     let ending = tokio::spawn(async move { gateway.close().await });
     for gone in 1..=3 {
@@ -304,7 +304,7 @@ async fn one_token_cannot_use_up_all_sessions() {
         assert_eq!(status("only-a").await, 200);
     }
     assert_eq!(listed(&oldest, "only-a").await, 200, "it is the latest now");
-    // One that nothing has used for longest makes room: of the same token, and no other's.
+    // The session that was idle for longest is evicted: one of the same token, and no other's.
     assert_eq!(status("only-a").await, 200);
     assert_eq!(running.gateway.session_count(), 1025);
     assert_eq!(listed(&second, "only-a").await, 404);

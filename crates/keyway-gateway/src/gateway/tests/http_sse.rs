@@ -67,7 +67,8 @@ async fn only_the_token_that_opened_a_stream_may_post_to_it() {
     // A newer client is told to try the older transport.
     assert_eq!(post(&running, "all", path, HELLO).await, 405);
     assert!(running.heard().is_empty(), "{:?}", running.heard());
-    // C10: a capability opens its own plugin alone, and neither host nor origin may be another's.
+    // C10: a gateway token opens its own plugin alone, and neither host nor origin may be
+    // another's.
     let limited = running.client().await.token("only-a");
     let limited = limited.with("Accept", "text/event-stream");
     let answer = limited.send("GET", "/mcp/b/two/sse", "").await;

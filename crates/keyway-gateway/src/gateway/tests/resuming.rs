@@ -1,4 +1,4 @@
-//! Clients whose connection breaks, and who come back.
+//! Clients whose connection breaks, and that come back.
 
 use super::client::Client;
 use super::*;

@@ -1,4 +1,4 @@
-//! Who waits in a room, under which id and token, and whom something of the server may belong to.
+//! The requests that wait on a connection, by id and token, and to which a message may belong.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) struct PendingRequests {
 pub(super) struct PendingRequest {
     pub(super) sender: mpsc::Sender<Delivery>,
     token: Option<Box<str>>,
-    /// Whether more than the answer can be sent to whoever waits.
+    /// Whether more than the answer can be sent to the waiting request.
     takes_events: bool,
     order: u64,
 }
@@ -93,12 +93,12 @@ impl PendingRequests {
     }
 }
 
-/// Why nobody can wait in a room.
+/// Why a request cannot wait on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegisterError {
-    /// Somebody waits under the same id or token already, or the connection has ended.
+    /// A request with the same id or token waits already, or the connection has ended.
     Taken,
-    /// As many wait as may.
+    /// Too many requests wait.
     Full,
 }
 

@@ -93,7 +93,7 @@ fn entries_that_cannot_sign_in_are_left_alone_with_the_reason() {
 }
 
 #[test]
-fn variables_that_nobody_needs_any_more_are_named() {
+fn variables_that_are_not_needed_any_more_are_named() {
     let fields = r#""type": "http", "url": "https://${TENANT}.h.example", "headers":
         {"X-Api-Key": "${K}", "X-Tenant": "${TENANT}"}"#;
     let plan = planned(&entry(fields));

@@ -109,7 +109,7 @@ fn a_token_is_found_inside_a_sentence_and_a_path() {
 }
 
 #[test]
-fn publishable_keys_are_no_credentials_even_under_a_credential_name() {
+fn publishable_keys_are_not_credentials_even_under_a_credential_name() {
     let cases = [
         format!("pk{}{}", "_live_", alnum(24)),
         format!("ph{}{}", "c_", alnum(43)),

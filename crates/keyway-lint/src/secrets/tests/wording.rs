@@ -30,7 +30,7 @@ fn placeholders_in_many_languages_are_recognised() {
 }
 
 #[test]
-fn real_looking_values_are_no_placeholders() {
+fn real_looking_values_are_not_placeholders() {
     let mut checks = Cases::default();
     let cases = [
         "literal-words-of-value",

@@ -14,7 +14,7 @@ use crate::explain::with_hint;
 use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::session::{Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
-use crate::states::Trouble;
+use crate::states::ServerProblem;
 use crate::timeouts::{NO_TIMEOUT, REQUEST_TIMEOUT};
 
 impl Server {
@@ -82,7 +82,7 @@ impl Server {
     }
 
     /// Returns what is wrong as the answer to a request.
-    pub(in crate::aggregate) fn refusal(&self, trouble: &Trouble) -> RpcError {
+    pub(in crate::aggregate) fn refusal(&self, trouble: &ServerProblem) -> RpcError {
         let hint = trouble.hint.as_deref().map(|hint| self.hint(hint));
         let message = with_hint(&trouble.message, hint.as_deref());
         let message = format!("server `{}`: {message}", self.name);
@@ -153,7 +153,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// Asks a modern server for its notifications, anew whenever what we want changes.
+    /// Asks a modern server for its notifications, again whenever what we want changes.
     fn listen(self: &Arc<Self>, session: &Arc<Session>) {
         let Some(params) = self.wanted(session) else {
             self.lock().stop_listening();
@@ -223,7 +223,7 @@ enum ForwardError {
     /// The server said so.
     Answered(RpcError),
     /// The server could not be asked.
-    Server(Trouble),
+    Server(ServerProblem),
 }
 
 fn is_modern(session: &Session) -> bool {

@@ -91,7 +91,7 @@ impl Handler for ServerHandler {
                     outbox.try_notify(jsonrpc::notification(method, Some(params.get())));
                 }
             }
-            // Progress goes to the request that it belongs to; of the rest nobody asked to know.
+            // Progress goes to the request that it belongs to; the client did not ask for the rest.
             _ => {}
         }
     }

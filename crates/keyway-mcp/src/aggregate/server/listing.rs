@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Server;
 use crate::aggregate::list_kind::ListKind;
 use crate::jsonrpc;
-use crate::states::{Standing, Trouble};
+use crate::states::{ServerProblem, ServerState};
 
 /// The items of one list as the server wrote them.
 pub(in crate::aggregate) type Items = Arc<[Box<RawValue>]>;
@@ -18,11 +18,12 @@ pub(in crate::aggregate) type Items = Arc<[Box<RawValue>]>;
 pub(in crate::aggregate) struct Listing {
     server: Arc<Server>,
     kind: ListKind,
-    found: Result<oneshot::Receiver<Result<Items, Trouble>>, Trouble>,
+    found: Result<oneshot::Receiver<Result<Items, ServerProblem>>, ServerProblem>,
 }
 
 impl Server {
-    /// Starts fetching a list. It arrives even if nobody waits any more: the client is then told.
+    /// Starts fetching a list. It arrives even if no request waits any more: the client is then
+    /// notified.
     pub(in crate::aggregate) fn start_list(self: &Arc<Self>, kind: ListKind) -> Listing {
         let found = match self.lasting_trouble() {
             Some(trouble) => Err(trouble),
@@ -39,7 +40,7 @@ impl Server {
     pub(in crate::aggregate) async fn fetch(
         self: &Arc<Self>,
         kind: ListKind,
-    ) -> Result<Items, Trouble> {
+    ) -> Result<Items, ServerProblem> {
         let session = self.session().await?;
         if !session.facts().offers(kind.capability()) {
             return Ok(Items::default());
@@ -54,18 +55,22 @@ impl Server {
     }
 
     /// Remembers what the client sees of this server.
-    pub(in crate::aggregate) fn show(&self, kind: ListKind, standing: Standing) {
+    pub(in crate::aggregate) fn show(&self, kind: ListKind, standing: ServerState) {
         self.lock().shown.insert(kind, standing);
     }
 
     /// Tells everyone of a new state; the client, if it saw another.
-    pub(in crate::aggregate) fn changed(&self, standing: Standing, trouble: Option<&Trouble>) {
+    pub(in crate::aggregate) fn changed(
+        &self,
+        standing: ServerState,
+        trouble: Option<&ServerProblem>,
+    ) {
         let observer = &self.settings.observer;
         observer.changed(&self.name, standing, trouble);
         for kind in ListKind::ALL {
             let seen = self.lock().shown.get(&kind).copied();
             let differs = seen.is_some_and(|seen| {
-                let is_there = |standing| standing == Standing::CONNECTED;
+                let is_there = |standing| standing == ServerState::CONNECTED;
                 match kind {
                     ListKind::Tools => seen != standing,
                     _ => is_there(seen) != is_there(standing),
@@ -85,7 +90,10 @@ impl Server {
         self.client.outbox.enqueue_coalesced(text);
     }
 
-    fn fetch_aside(self: &Arc<Self>, kind: ListKind) -> oneshot::Receiver<Result<Items, Trouble>> {
+    fn fetch_aside(
+        self: &Arc<Self>,
+        kind: ListKind,
+    ) -> oneshot::Receiver<Result<Items, ServerProblem>> {
         let (done, found) = oneshot::channel();
         let server = Arc::clone(self);
         drop(tokio::spawn(async move {
@@ -101,7 +109,12 @@ impl Server {
         found
     }
 
-    fn arrived_late(&self, kind: ListKind, before: Option<Items>, late: Result<Items, Trouble>) {
+    fn arrived_late(
+        &self,
+        kind: ListKind,
+        before: Option<Items>,
+        late: Result<Items, ServerProblem>,
+    ) {
         let was_shown = self.lock().shown.contains_key(&kind);
         let is_news = match (before, late) {
             (Some(before), Ok(now)) => !is_same(&before, &now),
@@ -119,7 +132,7 @@ impl Listing {
     pub(in crate::aggregate) async fn wait_until(
         self,
         deadline: Instant,
-    ) -> Result<Items, Trouble> {
+    ) -> Result<Items, ServerProblem> {
         let mut found = self.found?;
         if let Ok(Ok(found)) = timeout_at(deadline, &mut found).await {
             return found;
@@ -129,7 +142,7 @@ impl Listing {
             return found;
         }
         let before = self.server.lock().lists.get(&self.kind).cloned();
-        before.ok_or_else(Trouble::connecting)
+        before.ok_or_else(ServerProblem::connecting)
     }
 }
 

@@ -12,12 +12,12 @@ use crate::aggregate::client::progress_token;
 use crate::aggregate::sign_in::SignInProgress;
 use crate::jsonrpc::{self, LOCAL_ERROR, URL_ELICITATION_REQUIRED};
 use crate::session::RpcError;
-use crate::states::{Reason, Standing, State, Trouble};
+use crate::states::{Reason, ServerProblem, ServerState, State};
 use crate::timeouts::SIGN_IN_PROGRESS_INTERVAL;
 
 /// What a call that waits for a sign-in ends with.
 pub(in crate::aggregate) enum SignInOutcome {
-    /// A person signed in: go on.
+    /// A person signed in: continue.
     SignedIn,
     /// Not yet: this is the result.
     Pending(String),
@@ -25,7 +25,7 @@ pub(in crate::aggregate) enum SignInOutcome {
 
 impl Server {
     /// Says whether a trouble is one that a sign-in fixes.
-    pub(in crate::aggregate) fn can_sign_in(&self, trouble: &Trouble) -> bool {
+    pub(in crate::aggregate) fn can_sign_in(&self, trouble: &ServerProblem) -> bool {
         trouble.standing.state == State::NeedsAuth && self.sign_in_port().is_some()
     }
 
@@ -55,7 +55,7 @@ impl Server {
                             self.pending_result(method)
                         }
                         Some(Err(trouble)) => Err(self.refusal(&trouble)),
-                        None => Err(self.refusal(&Trouble::connecting())),
+                        None => Err(self.refusal(&ServerProblem::connecting())),
                     };
                 }
                 () = &mut late => return self.pending_result(method),
@@ -69,7 +69,7 @@ impl Server {
         }
     }
 
-    /// Starts a sign-in, or joins the one under way; it goes on when no call waits any more.
+    /// Starts a sign-in, or joins the one under way; it continues when no call waits any more.
     pub(in crate::aggregate) fn start_sign_in(self: &Arc<Self>) -> SignInProgress {
         let mut inner = self.lock();
         if let Some(sign_in) = &inner.sign_in {
@@ -80,7 +80,7 @@ impl Server {
         drop(inner);
         let server = Arc::clone(self);
         drop(tokio::spawn(async move {
-            let authorizing = Standing::new(State::NeedsAuth, Reason::Authorizing);
+            let authorizing = ServerState::new(State::NeedsAuth, Reason::Authorizing);
             server
                 .settings
                 .observer
@@ -169,7 +169,7 @@ impl Server {
 
 /// Says whether a sign-in failed because no person could be asked here, and for nothing else: a
 /// server that refuses every token is not helped by a command.
-const fn is_unattended(trouble: &Trouble) -> bool {
+const fn is_unattended(trouble: &ServerProblem) -> bool {
     matches!(trouble.code, Code::NoBrowser | Code::SignInRequired)
 }
 

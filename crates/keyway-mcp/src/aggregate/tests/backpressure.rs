@@ -29,7 +29,7 @@ async fn a_server_is_read_no_further_while_its_client_has_too_much_to_read() {
     let (fake, mut client, ids) = asking(4).await;
     let events = fake.events.lock().unwrap().clone().unwrap();
     let unread = || events.waiting();
-    // One is ready for the client, one waits for room, and of the rest nothing is known here.
+    // One is ready for the client, one waits for the budget, and the rest has not been read.
     assert_eq!(unread(), 2);
     for (id, left) in ids.into_iter().zip([1, 0, 0, 0]) {
         let answer = client.answer_text(id).await;

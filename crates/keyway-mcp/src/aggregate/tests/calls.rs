@@ -88,7 +88,7 @@ async fn progress_arrives_under_the_token_of_the_client_and_before_the_result() 
     );
     assert_eq!(client.answer(id).await["result"], json!({}));
     assert_eq!(server.seen("tools/call")[0]["params"]["_meta"]["other"], 1);
-    // Who did not ask is not told.
+    // A request without a progress token gets no progress.
     client.call("s__t").await;
     assert_eq!(client.arrived().await, Vec::<Value>::new());
 }

@@ -5,7 +5,7 @@ use keyway_auth::{ServerEvent, ServerObserver, Topic};
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn calls_under_way_fail_when_the_connection_ends_and_the_next_connects_anew() {
+async fn pending_calls_fail_when_the_connection_ends_and_the_next_call_reconnects() {
     let server = Fake::new("s")
         .tools(&["t"])
         .reply("tools/call", Reply::Silence);
@@ -57,7 +57,7 @@ async fn server_that_needs_a_person_is_not_tried_again_by_itself() {
     let mut client = Client::of(&[&server]);
     client.tools().await;
     server.hang_up().await;
-    server.attempt(0, Err(Trouble::from(&refused())));
+    server.attempt(0, Err(ServerProblem::from(&refused())));
     let answer = client.call("s__t").await;
     assert_eq!(answer["error"]["data"]["state"], "needs-auth");
     assert_eq!(server.connects(), 2);
@@ -80,7 +80,7 @@ async fn server_that_ends_as_soon_as_it_is_listed_is_left_alone_after_five_times
 struct Diary(Mutex<Vec<String>>);
 
 impl Observer for Diary {
-    fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>) {
+    fn changed(&self, server: &str, standing: ServerState, trouble: Option<&ServerProblem>) {
         let code = trouble.map_or("", |trouble| trouble.code.as_str());
         self.0
             .lock()
@@ -142,7 +142,7 @@ async fn closing_ends_every_connection_and_every_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everyone_who_waited_learns_why_a_server_went_away() {
+async fn every_waiting_request_learns_why_a_server_went_away() {
     let server = Fake::new("s").tools(&["t"]);
     server.reply("tools/call", Reply::Silence);
     let mut client = Client::of(&[&server]);
@@ -240,7 +240,7 @@ struct EndsMeanwhile {
 }
 
 impl Connector for EndsMeanwhile {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async move {
             let mut opened = self.server.connect().await?;
             let this = self.this.upgrade().unwrap();

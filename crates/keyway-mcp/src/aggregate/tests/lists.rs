@@ -60,7 +60,7 @@ async fn server_that_says_when_to_come_back_is_not_asked_before() {
         retry_after: Some(120),
     };
     let server = Fake::new("s").tools(&["t"]);
-    server.attempt(0, Err(Trouble::from(&limited)));
+    server.attempt(0, Err(ServerProblem::from(&limited)));
     let mut client = Client::of(&[&server]);
     assert_eq!(client.tools().await, ["s__status"]);
     assert_eq!(server.connects(), 1);
@@ -76,8 +76,8 @@ async fn server_that_says_when_to_come_back_is_not_asked_before() {
 
 #[tokio::test(start_paused = true)]
 async fn failing_server_contributes_one_tool_that_explains_and_takes_nothing_away() {
-    let bad = Fake::new("bad").attempt(0, Err(Trouble::from(&refused())));
-    bad.attempt(0, Err(Trouble::from(&refused())));
+    let bad = Fake::new("bad").attempt(0, Err(ServerProblem::from(&refused())));
+    bad.attempt(0, Err(ServerProblem::from(&refused())));
     let good = Fake::new("good").tools(&["t"]);
     let mut client = Client::of(&[&bad, &good]);
     assert_eq!(client.tools().await, ["bad__status", "good__t"]);
@@ -197,8 +197,8 @@ async fn tool_of_a_server_that_is_called_status_is_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn server_that_is_switched_off_contributes_nothing() {
-    let off = Trouble {
-        standing: Standing::new(
+    let off = ServerProblem {
+        standing: ServerState::new(
             crate::states::State::Disabled,
             crate::states::Reason::NotConfigured,
         ),

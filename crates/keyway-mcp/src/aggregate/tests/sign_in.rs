@@ -10,7 +10,7 @@ use super::*;
 
 const PAGE: &str = "https://as.example/authorize?x=y";
 
-/// A way in that somebody goes once they are let.
+/// A sign-in that completes once it gets a permit.
 #[derive(Debug)]
 pub(super) struct Gate {
     permits: Semaphore,
@@ -20,13 +20,13 @@ pub(super) struct Gate {
 }
 
 impl SignInPort for Gate {
-    fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+    fn sign_in(&self) -> BoxFuture<'_, Result<(), ServerProblem>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
             if self.is_unattended.load(Ordering::SeqCst) {
-                let trouble = Trouble::from(&refused());
+                let trouble = ServerProblem::from(&refused());
                 let code = Code::NoBrowser;
-                return Err(Trouble { code, ..trouble });
+                return Err(ServerProblem { code, ..trouble });
             }
             self.permits.acquire().await.unwrap().forget();
             Ok(())
@@ -49,7 +49,7 @@ impl SignInPort for Gate {
     fn remember_tools(&self, _tools: &[Box<RawValue>]) {}
 }
 
-/// A server that nobody has signed in to, and a client with these capabilities.
+/// A server without a sign-in, and a client with these capabilities.
 async fn closed(capabilities: Value) -> (Arc<Fake>, Client) {
     let (fake, mut client) = unlisted(capabilities).await;
     assert_eq!(client.tools().await, ["one__sign_in"]);
@@ -59,7 +59,7 @@ async fn closed(capabilities: Value) -> (Arc<Fake>, Client) {
 /// The same, before the client has listed anything.
 async fn unlisted(capabilities: Value) -> (Arc<Fake>, Client) {
     let fake = Fake::new("one").tools(&["t"]);
-    fake.attempt(0, Err(Trouble::from(&refused())));
+    fake.attempt(0, Err(ServerProblem::from(&refused())));
     let gate = Gate {
         permits: Semaphore::new(0),
         asked: AtomicUsize::new(0),
@@ -77,7 +77,7 @@ fn asked(fake: &Fake) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_answers_with_the_page_before_the_client_gives_up_and_the_sign_in_goes_on() {
+async fn a_call_answers_with_the_page_before_the_client_gives_up_and_the_sign_in_continues() {
     let (fake, mut client) = closed(json!({})).await;
     let params = json!({"name": "one__sign_in", "_meta": {"progressToken": "p"}});
     let started = tokio::time::Instant::now();
@@ -117,7 +117,7 @@ async fn a_client_that_opens_pages_itself_is_given_the_page_to_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_come_at_once_ask_once_and_all_go_on() {
+async fn calls_that_come_at_once_ask_once_and_all_continue() {
     let (fake, mut client) = closed(json!({})).await;
     let mut calls = Vec::new();
     for _ in 0..20 {
@@ -149,7 +149,7 @@ async fn where_no_person_can_be_asked_a_call_answers_at_once_with_the_command() 
 #[tokio::test(start_paused = true)]
 async fn message_of_an_error_says_what_to_do_and_its_code_is_of_the_range_for_that() {
     let fake = Fake::new("one").tools(&["t"]);
-    fake.attempt(0, Err(Trouble::from(&refused())));
+    fake.attempt(0, Err(ServerProblem::from(&refused())));
     let mut client = Client::of(&[&fake]);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
     client.request("initialize", params).await;
@@ -161,7 +161,7 @@ async fn message_of_an_error_says_what_to_do_and_its_code_is_of_the_range_for_th
     assert!((-32099..=-32000).contains(&code), "{code}");
 }
 
-/// As after the end of its session: the client knows the tool from before, and lists nothing anew.
+/// As after the end of its session: the client knows the tool from before, and does not list again.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_another_session_listed_asks_when_it_is_called() {
     let (fake, mut client) = unlisted(json!({})).await;
@@ -171,7 +171,7 @@ async fn a_tool_that_another_session_listed_asks_when_it_is_called() {
     fake.door.get().unwrap().permits.add_permits(1);
     let answer = client.answer(id).await;
     assert_eq!(answer["result"]["from"], "one", "{answer}");
-    // Once somebody is in, it is known that there is no such tool.
+    // After the sign-in, it is known that there is no such tool.
     let unknown = client.call("one__u").await;
     let message = unknown["error"]["message"].as_str().unwrap();
     assert_eq!(message, "unknown tool `one__u`");

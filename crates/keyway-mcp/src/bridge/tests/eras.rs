@@ -57,7 +57,7 @@ impl Bridged {
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Lets a legacy client greet a server that knows `server/discover` only.
+/// A legacy client sends `initialize` to a server that knows `server/discover` only.
 async fn legacy_on_modern() -> Bridged {
     let mut bridged = Bridged::new();
     let hello = json!({

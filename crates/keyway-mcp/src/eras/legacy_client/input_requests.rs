@@ -42,7 +42,7 @@ struct Question {
 /// What an answer leads to.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// It is no answer to a question of ours.
+    /// It does not answer a question of ours.
     Unknown,
     /// Other answers are missing.
     Wait,

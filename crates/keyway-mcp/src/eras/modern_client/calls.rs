@@ -21,7 +21,7 @@ pub(super) struct Calls {
     all: HashMap<RequestId, Call>,
     /// Counts what gets a name: calls, questions, states.
     count: u64,
-    /// Two keyed hashes with keys from the system: nobody can guess a state that they make.
+    /// Two keyed hashes with keys from the system: a state made from them cannot be guessed.
     secrets: [RandomState; 2],
 }
 
@@ -184,7 +184,7 @@ impl Calls {
         message::with(&frame, &[("params", &params.to_string())]).ok()
     }
 
-    /// Says whether someone who waits wants to see the log.
+    /// Says whether a waiting request wants to see the log.
     pub(super) fn is_log_wanted(&self) -> bool {
         let mut waiting = self.all.values().filter(|call| call.client.is_some());
         waiting.any(|call| call.meta_of_request.level.is_some())
@@ -195,7 +195,7 @@ impl Calls {
         parked.map(|parked| parked.until).min()
     }
 
-    /// Takes out the calls that nobody came back for.
+    /// Takes out the calls that the client did not come back for in time.
     pub(super) fn expired(&mut self, now: Instant) -> Vec<(RequestId, Call)> {
         let is_late = |call: &Call| {
             call.parked

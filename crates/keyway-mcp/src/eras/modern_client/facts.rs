@@ -70,7 +70,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Reads the answer to `initialize`; `None` if it is none, or of a version that we do not know.
+    /// Reads the answer to `initialize`; `None` if it is not a result, or of a version that we do
+    /// not know.
     pub(super) fn read(answer: &Frame) -> Option<Self> {
         let envelope = answer.envelope().ok()?;
         let result = RawObject::read(envelope.result?.get())?;

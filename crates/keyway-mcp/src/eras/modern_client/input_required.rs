@@ -72,7 +72,7 @@ impl ModernClient {
         }
     }
 
-    /// Takes the end of a call, which may be that it has to begin anew.
+    /// Takes the end of a call, which may be that it has to start again.
     pub(super) fn finish(&mut self, upstream: &RequestId, outcome: Outcome, out: &mut Outbox) {
         let Some(mut call) = self.calls.take(upstream) else {
             return;

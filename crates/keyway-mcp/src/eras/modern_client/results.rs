@@ -33,7 +33,7 @@ pub(super) fn required_urls(frame: &Frame) -> Option<Vec<String>> {
     Some(urls).filter(|urls| !urls.is_empty())
 }
 
-/// Says that a result must be asked for anew each time: nobody said how long it holds.
+/// Says that a result must not be cached: the server did not say how long it is valid.
 pub(super) fn forbid_caching(result: &mut RawObject<'_>) {
     result.set_default("ttlMs", "0");
     result.set_default("cacheScope", quoted("private"));

@@ -134,7 +134,7 @@ impl Subscriptions {
         true
     }
 
-    /// Copies a notification to whoever subscribed to it; says whether it is one to subscribe to.
+    /// Copies a notification to its subscribers; says whether one can subscribe to it.
     pub(super) fn notified(&self, method: &str, frame: &Frame, out: &mut Outbox) -> bool {
         let list = LISTS.iter().find(|list| list.notification == method);
         if list.is_none() && method != "notifications/resources/updated" {

@@ -242,7 +242,7 @@ async fn a_question_answers_the_call_and_the_retry_brings_the_answer_to_the_serv
         .keys()
         .cloned()
         .collect();
-    // Progress of a call that nobody waits for is nobody's business.
+    // Progress of a call that no request waits for is dropped.
     bench
         .server
         .says(r#"{"method":"notifications/progress","params":{"progressToken":5,"progress":1}}"#)
@@ -390,7 +390,7 @@ async fn a_question_that_the_server_takes_back_is_not_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_visit_in_the_browser_is_asked_for_and_the_call_begins_anew() {
+async fn a_visit_in_the_browser_is_asked_for_and_the_call_starts_again() {
     let mut bench = bench().await;
     let upstream = call(&mut bench, 1, "").await;
     let error = r#"{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","url":"https://a.example","elicitationId":"1","message":"m"}]}}"#;

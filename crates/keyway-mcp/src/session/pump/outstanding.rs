@@ -1,4 +1,4 @@
-//! A request that nobody waits for any more is cancelled.
+//! A request whose caller stopped waiting is cancelled.
 
 use std::sync::Arc;
 

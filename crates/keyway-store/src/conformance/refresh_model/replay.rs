@@ -73,7 +73,7 @@ fn replay<B: Backend>(
     for (index, action) in path.iter().enumerate() {
         let mut steps = replay.state.steps(rules).into_iter();
         let Some((_, next)) = steps.find(|(other, _)| other == action) else {
-            panic!("{action:?} is no step of {:?}", replay.state);
+            panic!("{action:?} is not a step of {:?}", replay.state);
         };
         let shown = path.get(..=index).unwrap_or_default();
         replay.take(*action, &next, shown)?;

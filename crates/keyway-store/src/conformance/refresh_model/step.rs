@@ -32,7 +32,8 @@ pub(in super::super) enum Action {
 }
 
 impl Action {
-    /// Says whether it happens if nothing more goes wrong: what every state must be able to go on by.
+    /// Says whether it happens if nothing more goes wrong: what every state must be able to
+    /// continue by.
     pub(super) const fn is_fair(self) -> bool {
         !matches!(
             self,
@@ -388,8 +389,8 @@ impl State {
         else {
             return None;
         };
-        // A token that nobody redeemed is rejected because an older one came again, of a process that
-        // died two generations ago: no claim of this one can know.
+        // A token that no process redeemed is rejected because an older one came again, from a
+        // process that died two generations ago: no claim of this generation can know.
         let was_redeemed = token != self.server.current;
         if self.store.mark_reauth(generation, token) && was_redeemed && !has_cause {
             self.fault = Some(Fault::CauseUnknown);

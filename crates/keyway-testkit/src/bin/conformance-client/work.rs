@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Why the work could not be done.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The suite's context is no JSON object.
+    /// The suite's context is not a JSON object.
     #[error("`MCP_CONFORMANCE_CONTEXT` cannot be read")]
     Context {
         #[source]

@@ -10,7 +10,7 @@ fn codes(rig: &Rig) -> (u16, serde_json::Value) {
 }
 
 #[test]
-fn a_code_counts_once_and_only_when_somebody_typed_it() {
+fn a_code_counts_once_and_only_when_a_person_typed_it() {
     let rig = Rig::start(Settings {
         device: Some(0),
         ..Settings::default()
@@ -31,7 +31,7 @@ fn a_code_counts_once_and_only_when_somebody_typed_it() {
 }
 
 #[test]
-fn who_asks_too_often_is_told_so_and_who_offers_no_codes_gives_none() {
+fn polling_too_often_is_refused_and_a_server_without_codes_gives_none() {
     let rig = Rig::start(Settings {
         device: Some(3600),
         ..Settings::default()

@@ -59,7 +59,7 @@ fn client(authority: &Authority, proxy: String) -> HttpClient {
             none: Some("direct.example".to_owned()),
             ..ProxySettings::default()
         },
-        // Whoever asks this resolver connects to nobody.
+        // A request that uses this resolver reaches no server.
         lookup: Some(Arc::new(Always(&["127.0.0.3"]))),
         ..HttpSettings::default()
     };

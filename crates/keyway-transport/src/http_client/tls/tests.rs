@@ -1,4 +1,4 @@
-//! Whom we believe and who we are, against a server with certificates made on the spot.
+//! Root and client certificates, against a server with certificates made on the spot.
 
 use std::error::Error;
 
@@ -75,29 +75,29 @@ async fn server_certificate_needs_a_trusted_ca_and_the_right_name() {
 async fn client_certificate_is_shown_and_can_be_replaced() {
     let authority = Authority::new();
     let server = Server::start_with(Some(authority.acceptor(true)), |seen| seen.ok().close()).await;
-    let nobody = client(authority.root_certificates(), None);
+    let plain = client(authority.root_certificates(), None);
     assert!(
-        call(&mut connect(&nobody, "localhost", &server))
+        call(&mut connect(&plain, "localhost", &server))
             .await
             .is_err()
     );
-    assert!(nobody.replace_identity(&authority.issue("first")).is_err());
-    let somebody = client(
+    assert!(plain.replace_identity(&authority.issue("first")).is_err());
+    let identified = client(
         authority.root_certificates(),
         Some(authority.issue("first")),
     );
     assert!(
-        call(&mut connect(&somebody, "localhost", &server))
+        call(&mut connect(&identified, "localhost", &server))
             .await
             .is_ok()
     );
     // A certificate of another authority is refused from the next connection on.
-    somebody
+    identified
         .replace_identity(&Authority::new().issue("other"))
         .unwrap();
-    let mut connection = connect(&somebody, "localhost", &server);
+    let mut connection = connect(&identified, "localhost", &server);
     assert!(call(&mut connection).await.is_err());
-    somebody
+    identified
         .replace_identity(&authority.issue("second"))
         .unwrap();
     assert!(call(&mut connection).await.is_ok());
@@ -169,7 +169,7 @@ async fn unusable_certificates_are_reported_and_the_old_ones_stay() {
     }
 }
 
-/// A list that is set for everything on a machine is no reason to refuse what needs no list.
+/// A list that is set for a whole machine must not stop connections that need no list.
 #[tokio::test]
 async fn roots_that_cannot_be_read_do_not_stop_plain_connections() {
     let server = Server::start(|seen| seen.ok()).await;

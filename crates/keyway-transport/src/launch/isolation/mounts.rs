@@ -1,10 +1,10 @@
 //! Our folders, covered by empty ones in a mount namespace that only this child sees.
 //!
 //! A cover alone is not enough: Linux refuses to rename a mount point, but not the folder around it,
-//! and what the child renames is renamed for everybody. So every name on the way to a hidden folder
-//! is made a mount point as well. That happens in a second view of the folder that holds the name,
-//! because a mount in the first view would keep files from being moved across it. The view lies
-//! below the cover, where nobody gets:
+//! and what the child renames is renamed for all processes. So every name on the way to a hidden
+//! folder is made a mount point as well. That happens in a second view of the folder that holds the
+//! name, because a mount in the first view would keep files from being moved across it. The view
+//! lies below the cover, where no process gets:
 //!
 //! ```text
 //! ~/.config/keyway          ours

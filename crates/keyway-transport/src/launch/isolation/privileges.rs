@@ -8,8 +8,8 @@ use super::IsolationLevel;
 
 /// Gives up, from the next `exec` on, what root could look behind the covers with.
 ///
-/// A child of anybody else keeps nothing but what is given up here first. Raw disks stay open to
-/// root unless it is confined: nothing else closes them.
+/// A child of any other user keeps only the ambient capabilities, which are given up here first.
+/// Raw disks stay open to root unless it is confined: nothing else closes them.
 pub(super) fn drop_for_good(level: IsolationLevel) {
     // What the supervisor handed on for mounting.
     _ = clear_ambient_capability_set();
@@ -18,7 +18,7 @@ pub(super) fn drop_for_good(level: IsolationLevel) {
     }
     let confined = if level.tree { CONFINING } else { &[] };
     for privilege in UNDOING.iter().chain(confined) {
-        // Whoever may not give one up does not have it either.
+        // A process that may not give one up does not have it either.
         _ = remove_capability_from_bounding_set(*privilege);
     }
 }

@@ -1,5 +1,5 @@
 //! What Landlock adds: our processes cannot be read, traced or signalled, abstract sockets of others
-//! cannot be reached, and where mounts are not to be had, it guards files as well.
+//! cannot be reached, and where mounts are not available, it guards files as well.
 
 use std::fs;
 use std::io;
@@ -40,7 +40,7 @@ fn scope_only() -> Result<RestrictionStatus, RulesetError> {
 }
 
 /// For kernels that do not know scopes: rules that allow everything still keep other processes'
-/// memory out of reach, at the price that nobody may change mounts any more.
+/// memory out of reach, at the price that the child may not change mounts any more.
 fn memory_only() -> Result<RestrictionStatus, RulesetError> {
     let everywhere = AccessFs::Execute | AccessFs::Refer;
     let ruleset = Ruleset::default().handle_access(everywhere)?.create()?;

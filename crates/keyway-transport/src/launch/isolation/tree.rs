@@ -37,10 +37,13 @@ pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> 
         }
     }
     let mut sealed = Vec::new();
-    for source in sources.iter().filter(|source| source.kind != Kind::Device) {
+    for source in sources
+        .iter()
+        .filter(|source| source.kind != MountKind::Device)
+    {
         for path in source.paths().filter(|path| !tree.has_link(path)) {
             tree.show(source, path)?;
-            if source.kind == Kind::ReadOnly {
+            if source.kind == MountKind::ReadOnly {
                 sealed.push(tree.at(path));
             }
         }
@@ -59,17 +62,17 @@ pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> 
 
 /// Something of the person's tree, held open.
 struct Source {
-    kind: Kind,
+    kind: MountKind,
     /// As it was written.
     written: PathBuf,
     /// Without links.
     real: PathBuf,
-    /// `None` for a link, which is made anew.
+    /// `None` for a link, which is created again.
     opened: Option<OwnedFd>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MountKind {
     ReadOnly,
     ReadWrite,
     Device,
@@ -83,18 +86,18 @@ impl Source {
         }
         // Often a link into a folder of a service, of which only this file is needed.
         if let Ok(names) = fs::canonicalize(RESOLVER) {
-            sources.push(Self::open(Kind::ReadOnly, &names, &names)?);
+            sources.push(Self::open(MountKind::ReadOnly, &names, &names)?);
         }
         for path in DEVICES {
             let path = Path::new(path);
-            sources.push(Self::open(Kind::Device, path, path)?);
+            sources.push(Self::open(MountKind::Device, path, path)?);
         }
         let granted = places
             .granted
             .iter()
-            .map(|granted| (Kind::ReadWrite, granted));
+            .map(|granted| (MountKind::ReadWrite, granted));
         let read_only = places.read_only.iter();
-        let read_only = read_only.map(|granted| (Kind::ReadOnly, granted));
+        let read_only = read_only.map(|granted| (MountKind::ReadOnly, granted));
         for (kind, granted) in read_only.chain(granted) {
             sources.push(Self::open(kind, &granted.written, &granted.real)?);
         }
@@ -106,16 +109,16 @@ impl Source {
         match fs::symlink_metadata(path) {
             Err(_) => Ok(None),
             Ok(found) if found.is_symlink() => Ok(Some(Self {
-                kind: Kind::ReadOnly,
+                kind: MountKind::ReadOnly,
                 written: path.to_owned(),
                 real: path.to_owned(),
                 opened: None,
             })),
-            Ok(_) => Self::open(Kind::ReadOnly, path, path).map(Some),
+            Ok(_) => Self::open(MountKind::ReadOnly, path, path).map(Some),
         }
     }
 
-    fn open(kind: Kind, written: &Path, real: &Path) -> io::Result<Self> {
+    fn open(kind: MountKind, written: &Path, real: &Path) -> io::Result<Self> {
         let opened = rustix::fs::open(real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self {
             kind,
@@ -194,7 +197,10 @@ impl Tree {
 
     fn devices(&self, sources: &[Source]) -> io::Result<()> {
         self.empty(Path::new("/dev"), c"mode=0755")?;
-        for device in sources.iter().filter(|source| source.kind == Kind::Device) {
+        for device in sources
+            .iter()
+            .filter(|source| source.kind == MountKind::Device)
+        {
             self.show(device, &device.real)?;
         }
         for (name, target) in DESCRIPTORS {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::http_client::{Lookup, ProxySettings};
 
-/// Names with their addresses, and who was asked for.
+/// Names with their addresses, and the names that were looked up.
 #[derive(Debug, Default)]
 struct Names {
     known: Mutex<HashMap<&'static str, &'static str>>,
@@ -139,7 +139,7 @@ async fn a2_every_address_of_a_name_is_checked_before_anything_connects() {
         }
     }
     assert_eq!(victim.connections(), 0);
-    // The same name from a server that may: a connection is made, to a stranger.
+    // The same name from a server that may: a connection is made, to the untrusted server.
     let client = OAuthHttp::new(&plain, &url("https://loop.example/"));
     let failure = failure_of(&client, &format!("https://as-loop.example:{port}/")).await;
     assert!(
@@ -152,7 +152,7 @@ async fn a2_every_address_of_a_name_is_checked_before_anything_connects() {
 /// What is told to a person: a setting helps in one case, and in the other nothing does.
 #[tokio::test]
 async fn a2_refused_address_says_whether_a_setting_would_allow_it() {
-    // Whoever comes is sent away at once.
+    // Every connection is closed at once.
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = door.local_addr().unwrap().port();
     let (came, mut seen) = tokio::sync::mpsc::unbounded_channel();

@@ -78,7 +78,7 @@ async fn b10_request_is_sent_at_most_five_times_after_challenges() {
         }
         assert_eq!(server.journal().len(), 5);
         assert_eq!(*authorizer.heard.lock().unwrap(), [1, 2, 3, 4]);
-        // The next request begins anew.
+        // The next request starts again.
         send(&connection, modern(2, "tools/call", "")).await;
         drop(next(&mut connection).await);
         assert_eq!(authorizer.heard.lock().unwrap()[4], 1);

@@ -64,7 +64,7 @@ fn answer(id: &Value, result: &Value) {
     stdout.flush().unwrap();
 }
 
-/// Writes an answer of so many bytes as fast as it is read.
+/// Writes an answer of this many bytes as fast as it is read.
 fn long_line(id: &Value, bytes: u64) {
     let mut stdout = std::io::stdout().lock();
     stdout

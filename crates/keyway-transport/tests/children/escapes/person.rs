@@ -1,4 +1,5 @@
-//! A person with a home: what Keyway keeps, and other programs that act for whoever asks them.
+//! A person with a home: what Keyway keeps, and other programs that act for any process that asks
+//! them.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,7 +18,7 @@ use crate::CHILD;
 /// Whose home it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Own,
     /// Not root.
     Ordinary,
@@ -237,7 +238,7 @@ fn neighbour(uid: u32) -> Child {
         .unwrap()
 }
 
-/// A program of the person that answers everybody who connects with what `file` holds: as tmux, a
+/// A program of the person that answers every connection with what `file` holds: as tmux, a
 /// bus or a container engine would if they were asked to read it.
 fn deputy(listener: UnixListener, file: Option<PathBuf>) {
     std::thread::spawn(move || {
@@ -263,7 +264,7 @@ fn tcp_deputy(file: PathBuf) -> u16 {
 }
 
 const KEY: &str = ".config/keyway/key";
-/// A number that belongs to nobody.
+/// A user id that no user has.
 const ORDINARY: u32 = 31_337;
 /// Sockets of other programs.
 const SOCKETS: [&str; 6] = ["tmux", "bus", "systemd", "docker", "ssh-agent", "gpg-agent"];

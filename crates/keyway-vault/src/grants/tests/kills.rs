@@ -1,7 +1,7 @@
 //! Workers that are killed at random points, several on one store: what they were told is kept.
 //!
 //! A worker says what it is about to do before each call, and what it was told after the call
-//! returned. Whoever killed it then finds one of these two in the store, and nothing else.
+//! returned. After a kill, the test finds one of these two in the store, and nothing else.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
@@ -214,7 +214,7 @@ fn lane(home: &Home, lane: &str, kills: &Kills) -> (usize, usize) {
         });
         row.settle(found, &moment);
         if kill % 20 == 0 {
-            // As somebody does who comes anew.
+            // As a new process does.
             let problems = home.open().verify().unwrap().problems;
             assert!(problems.is_empty(), "{moment}: {problems:?}");
         }

@@ -34,7 +34,7 @@ fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
         .filter_map(|line| line.split_once("@ ").map(|(_, event)| event.to_owned()))
 }
 
-/// What a worker, or whoever runs the tests, is told.
+/// A variable for a worker, or from the person who runs the tests.
 #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -59,7 +59,7 @@ fn worker() {
     }
 }
 
-/// Refreshes with all others until `ROUNDS` refreshes were made by anybody.
+/// Refreshes with all others until they made `ROUNDS` refreshes together.
 fn contend(vault: &Vault) {
     println!("@ ready");
     let go = vault.sealed(Namespace::new("go").unwrap());

@@ -251,10 +251,10 @@ fn edited_derivation_cost_is_refused_before_it_is_paid() {
 #[test]
 fn passphrase_that_was_chosen_but_not_given_makes_no_vault() {
     let home = Home::new();
-    let nobody = KeySources::default()
+    let unasked = KeySources::default()
         .with_passphrase(Arc::new(Typed("")))
         .choosing(SourceKind::Passphrase);
-    let error = Vault::open(&home.folders, nobody).unwrap_err();
+    let error = Vault::open(&home.folders, unasked).unwrap_err();
     assert!(
         matches!(error, VaultError::KeySourceUnavailable { .. }),
         "never settled for less: {error}"
@@ -264,7 +264,7 @@ fn passphrase_that_was_chosen_but_not_given_makes_no_vault() {
     assert_eq!(
         vault.protection().source,
         SourceKind::KeyFile,
-        "nobody is asked who did not choose it"
+        "a person who did not choose it is not asked"
     );
 }
 

@@ -27,7 +27,7 @@ fn tokens(text: &str) -> Tokens {
 }
 
 #[test]
-fn other_handles_go_on_after_the_key_was_changed() {
+fn other_handles_continue_after_the_key_was_changed() {
     let home = Home::new();
     let (vault, other) = (home.open(), home.open());
     trust(&vault).put("a", b"1").unwrap();
@@ -124,7 +124,7 @@ fn grant_gets_a_new_data_key_at_its_first_refresh_under_a_new_key() {
     let Commit::Committed { generation } =
         vault.commit(&grant(), generation, &tokens("two")).unwrap()
     else {
-        panic!("nobody else commits");
+        panic!("no other process commits");
     };
     assert_eq!(data_key(), first);
     vault

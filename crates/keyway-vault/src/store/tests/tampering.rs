@@ -1,4 +1,4 @@
-//! What somebody can do who may write to the database, but has no key (`threats.md` P1).
+//! What an attacker can do who may write to the database, but has no key (`threats.md` P1).
 
 use super::*;
 
@@ -187,7 +187,7 @@ fn removed_rows_are_noticed() {
     assert_eq!(
         trust(&vault).delete("a").unwrap(),
         Deleted::Wiped,
-        "and can be let go"
+        "and can be deleted"
     );
     assert_eq!(trust(&vault).list().unwrap().len(), 1);
     for table in ["manifests", "buckets", "data_keys"] {

@@ -66,7 +66,7 @@ fn vault_of_schema_1_is_upgraded_too() {
 }
 
 #[test]
-fn generations_go_on_after_an_upgrade() {
+fn generations_continue_after_an_upgrade() {
     let home = old_home();
     let vault = home.open();
     let seen = vault.read(&grant()).unwrap().unwrap().generation;

@@ -125,14 +125,14 @@ impl HostBuilder {
 }
 
 /// Returns what no program of a plugin may see: Keyway's folders, and files that the host named.
-fn own_folders(kept: &Kept, own_files: &[PathBuf]) -> Arc<[PathBuf]> {
+fn own_folders(kept: &HostStores, own_files: &[PathBuf]) -> Arc<[PathBuf]> {
     let files = own_files.iter();
     let files = files.map(|file| std::fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
     kept.own_folders().iter().cloned().chain(files).collect()
 }
 
 /// What a host keeps things in.
-struct Kept {
+struct HostStores {
     #[cfg(feature = "vault")]
     vault: Option<Arc<KeptVault>>,
     #[cfg(feature = "vault")]
@@ -145,7 +145,7 @@ struct Kept {
     in_flight: InFlight,
 }
 
-impl Kept {
+impl HostStores {
     fn none(in_flight: &InFlight) -> Self {
         Self {
             #[cfg(feature = "vault")]
@@ -161,7 +161,7 @@ impl Kept {
 }
 
 #[cfg(feature = "vault")]
-impl Kept {
+impl HostStores {
     fn in_vault(vault: Arc<KeptVault>, folders: Folders) -> Self {
         Self {
             in_flight: vault.in_flight().clone(),
@@ -195,7 +195,7 @@ impl Kept {
 }
 
 #[cfg(not(feature = "vault"))]
-impl Kept {
+impl HostStores {
     fn approvals(&self, _: &str, _: Option<&PathBuf>) -> Option<Arc<dyn ApprovalStore>> {
         self.approvals.clone()
     }
@@ -215,27 +215,27 @@ impl Kept {
 
 impl Storage {
     /// Prepares the vault, if there is one; nothing is opened yet.
-    fn open(self, in_flight: &InFlight) -> Kept {
+    fn open(self, in_flight: &InFlight) -> HostStores {
         match self {
             #[cfg(feature = "vault")]
             Self::Usual => match keyway_folders() {
                 Some(folders) => made(folders, KeySources::default(), in_flight),
-                None => Kept::none(in_flight),
+                None => HostStores::none(in_flight),
             },
             #[cfg(not(feature = "vault"))]
-            Self::Usual => Kept {
+            Self::Usual => HostStores {
                 approvals: Some(Arc::<MemoryApprovals>::default()),
-                ..Kept::none(in_flight)
+                ..HostStores::none(in_flight)
             },
             #[cfg(feature = "vault")]
             Self::Folders(folders, key) => made(folders, key, in_flight),
             #[cfg(feature = "vault")]
-            Self::Vault(vault, folders) => Kept::in_vault(vault, folders),
-            Self::Own(stores) => Kept {
+            Self::Vault(vault, folders) => HostStores::in_vault(vault, folders),
+            Self::Own(stores) => HostStores {
                 own: Some(stores),
-                ..Kept::none(in_flight)
+                ..HostStores::none(in_flight)
             },
-            Self::Nowhere => Kept::none(in_flight),
+            Self::Nowhere => HostStores::none(in_flight),
         }
     }
 }
@@ -249,7 +249,7 @@ impl Consent {
             reason = "turns are a matter of processes that share a vault"
         )
     )]
-    fn port(self, kept: &Kept) -> Option<Arc<dyn Interaction>> {
+    fn port(self, kept: &HostStores) -> Option<Arc<dyn Interaction>> {
         match self {
             Self::Unavailable => None,
             Self::Port(port) => Some(port),
@@ -294,7 +294,7 @@ fn this_program() -> Launcher {
 
 /// Hides the folders of the vault from children.
 #[cfg(all(feature = "stdio", feature = "vault"))]
-fn hiding(mut isolation: Isolation, kept: &Kept) -> Isolation {
+fn hiding(mut isolation: Isolation, kept: &HostStores) -> Isolation {
     let folders = kept.folders.iter();
     let folders = folders.flat_map(|it| [it.data.clone(), it.config.clone(), it.runtime.clone()]);
     isolation.hidden.extend(folders);
@@ -302,7 +302,7 @@ fn hiding(mut isolation: Isolation, kept: &Kept) -> Isolation {
 }
 
 #[cfg(all(feature = "stdio", not(feature = "vault")))]
-fn hiding(isolation: Isolation, _: &Kept) -> Isolation {
+fn hiding(isolation: Isolation, _: &HostStores) -> Isolation {
     hiding_others(isolation)
 }
 
@@ -315,9 +315,9 @@ fn hiding_others(mut isolation: Isolation) -> Isolation {
 }
 
 #[cfg(feature = "vault")]
-fn made(folders: Folders, key: KeySources, in_flight: &InFlight) -> Kept {
+fn made(folders: Folders, key: KeySources, in_flight: &InFlight) -> HostStores {
     let at = folders.clone();
     let open = move || Vault::open(&at, key.clone());
     let vault = KeptVault::new(folders.clone(), Box::new(open));
-    Kept::in_vault(Arc::new(vault.counting(in_flight.clone())), folders)
+    HostStores::in_vault(Arc::new(vault.counting(in_flight.clone())), folders)
 }

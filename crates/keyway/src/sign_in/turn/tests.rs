@@ -1,4 +1,5 @@
-//! Who may ask, among handles that stand for processes: the kernel tells them apart as well.
+//! Which process may ask, among handles that stand for processes: the kernel tells them apart as
+//! well.
 
 use keyway_vault::{Folders, KeySources, Vault};
 use tempfile::TempDir;
@@ -32,15 +33,15 @@ async fn waiting(vault: &Arc<KeptVault>) -> JoinHandle<Option<Declined>> {
     task
 }
 
-fn nobody() {
-    panic!("nobody is waited for");
+fn must_not_wait() {
+    panic!("no other process has the turn");
 }
 
 #[tokio::test]
-async fn who_waited_is_told_how_it_ended_and_who_comes_later_is_not() {
+async fn a_process_that_waited_is_told_how_it_ended_and_a_later_one_is_not() {
     let (_folder, vault) = vault();
     for how in [Declined::Refused, Declined::NoAnswer, Declined::Refused] {
-        let first = take(&vault, &key(), nobody).await.unwrap();
+        let first = take(&vault, &key(), must_not_wait).await.unwrap();
         assert_eq!(first.declined(), None, "what was before is not about us");
         let second = waiting(&vault).await;
         let third = waiting(&vault).await;
@@ -52,12 +53,12 @@ async fn who_waited_is_told_how_it_ended_and_who_comes_later_is_not() {
 }
 
 #[tokio::test]
-async fn who_waited_for_a_question_that_ended_otherwise_asks() {
+async fn a_process_that_waited_for_a_question_that_ended_otherwise_asks() {
     let (_folder, vault) = vault();
-    let first = take(&vault, &key(), nobody).await.unwrap();
+    let first = take(&vault, &key(), must_not_wait).await.unwrap();
     first.decline(Declined::Refused);
     drop(first);
-    let first = take(&vault, &key(), nobody).await.unwrap();
+    let first = take(&vault, &key(), must_not_wait).await.unwrap();
     let second = waiting(&vault).await;
     drop(first);
     assert_eq!(second.await.unwrap(), None);
@@ -70,7 +71,7 @@ async fn what_stands_in_the_file_otherwise_says_nothing() {
     for content in [&b""[..], b"short", b"........x", &[0xff; 200]] {
         let mut file = File::create(&path).unwrap();
         std::io::Write::write_all(&mut file, content).unwrap();
-        let first = take(&vault, &key(), nobody).await.unwrap();
+        let first = take(&vault, &key(), must_not_wait).await.unwrap();
         let second = waiting(&vault).await;
         drop(first);
         assert_eq!(second.await.unwrap(), None, "{content:?}");
