@@ -152,6 +152,8 @@ impl Passphrase for AskedPassphrase {
                 return Ok(None);
             };
             if first.is_same_as(&second) {
+                // The vault is made by one part of a command and opened again by another.
+                *TYPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(first.clone());
                 return Ok(Some(first));
             }
             hidden_input::tell("the passphrases differ");

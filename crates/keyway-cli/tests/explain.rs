@@ -51,7 +51,7 @@ fn help_shows_ten_commands_and_the_rest_in_groups_when_asked_for_all() {
     assert_eq!((asked.code, asked.stderr.as_str()), (0, ""));
     assert_eq!((given.code, given.stdout.as_str()), (2, ""));
     for text in [asked.stdout, given.stderr] {
-        assert!(text.contains("\nCommands:\n  demo "), "{text}");
+        assert!(text.contains("\nCommands:\n  add "), "{text}");
         assert!(!text.contains("client-metadata"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     }

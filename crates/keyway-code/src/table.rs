@@ -337,7 +337,7 @@ codes! {
         WhitespaceInValue "whitespace-in-value" => CHALLENGE REFUSED Failed Person NO
             "set the variable without the blank; then keyway doctor --server SERVER"
         WrongHeaderFormat "wrong-header-format" => CHALLENGE REFUSED Failed Person NO
-            "keyway check --fix; then keyway doctor --server SERVER"
+            "keyway check --fix --unsafe-fixes; then keyway doctor --server SERVER"
     }
 }
 

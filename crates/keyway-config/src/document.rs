@@ -41,6 +41,8 @@ pub struct Document {
     pub prompts: Vec<Prompt>,
     /// The plugins of a marketplace.
     pub listed: Vec<ListedPlugin>,
+    /// Counted once: it is asked for with every entry, and a file may have thousands.
+    has_repeated_keys: bool,
 }
 
 /// A plugin that a marketplace lists.
@@ -165,12 +167,14 @@ impl Document {
             schema: None,
             prompts: Vec::new(),
             listed: Vec::new(),
+            has_repeated_keys: false,
         };
         if let Some(root) = tree.root.as_ref().and_then(Node::as_object) {
             document.schema = string_member(root, "$schema", &Pointer::default());
             if kind == DocumentKind::Manifest {
                 document.plugin_name = string_member(root, "name", &Pointer::default());
             }
+            document.has_repeated_keys = !root.repeated().is_empty();
             document.prompts = prompt::read(root, document.dialect.asks);
             document.find_entries(root);
         }
@@ -184,7 +188,8 @@ impl Document {
         let root = self.tree.root.as_ref().and_then(Node::as_object);
         self.source.defect().is_none()
             && self.faults().next().is_none()
-            && root.is_some_and(|root| root.repeated().is_empty())
+            && root.is_some()
+            && !self.has_repeated_keys
     }
 
     /// Returns what the host minds about the syntax of the file.

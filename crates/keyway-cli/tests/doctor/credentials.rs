@@ -84,9 +84,14 @@ fn a_bare_token_is_mended_by_the_command_that_is_named() {
     let server = Server::wants("authorization: Bearer CANARY-good");
     let folder = entry(&server.url(), "${TOKEN}");
     let outcome = doctor(&folder).env("TOKEN", "CANARY-good").run();
-    assert_fault(&outcome, "wrong-header-format", 1, "keyway check --fix");
+    assert_fault(
+        &outcome,
+        "wrong-header-format",
+        1,
+        "keyway check --fix --unsafe-fixes",
+    );
     let fixed = Keyway::new(KEYWAY, folder.path())
-        .args(["check", "--fix"])
+        .args(["check", "--fix", "--unsafe-fixes"])
         .run();
     assert!(!fixed.everything().contains("CANARY"));
     assert_works(&doctor(&folder).env("TOKEN", "CANARY-good").run());

@@ -188,7 +188,9 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
         (Some(Flaw::DoubledScheme), Some(name)) => {
             format!("take the scheme out of the value: export {name}=…; then {again}")
         }
-        (Some(Flaw::MissingScheme), _) => format!("keyway check --fix; then {again}"),
+        (Some(Flaw::MissingScheme), _) => {
+            format!("keyway check --fix --unsafe-fixes; then {again}")
+        }
         (Some(Flaw::Blank), Some(name)) => {
             format!("set it without the blank: export {name}=…; then {again}")
         }

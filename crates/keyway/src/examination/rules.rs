@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keyway_code::{Code, Exit, Reason, ServerState, Stage};
 use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::edit::Applicability;
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
 use keyway_lint::{Context, lint};
@@ -120,6 +121,9 @@ pub(super) fn with_finding(mut found: Diagnosis, stage: Stage, finding: &Diagnos
     found.message = finding.message.clone();
     found.hint = Some(match (&finding.hint, &finding.fix) {
         (Some(hint), _) => hint.clone(),
+        (None, Some(fix)) if fix.applicability == Applicability::Unsafe => {
+            "keyway check --fix --unsafe-fixes".to_owned()
+        }
         (None, Some(_)) => "keyway check --fix".to_owned(),
         (None, None) => "correct that place; then keyway doctor".to_owned(),
     });
