@@ -29,7 +29,8 @@ impl Scratch {
     fn below(parent: &Path) -> Option<Self> {
         // Sockets have their place in here: the name is short.
         let path = parent.join(format!("keyway-{}", process::id()));
-        DirBuilder::new().mode(0o700).create(&path).ok()?;
+        // Some tests run a program as another user, who has to pass through but not to look around.
+        DirBuilder::new().mode(0o711).create(&path).ok()?;
         let scratch = Self(path);
         can_start(&scratch.0).then_some(scratch)
     }

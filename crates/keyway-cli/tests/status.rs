@@ -372,7 +372,7 @@ fn protection_of_the_vault_is_told_to_people_and_programs() {
     let object = unlocked(&folder, &["status", "--format", "json"]).stdout;
     let object: serde_json::Value = serde_json::from_str(&object).expect("JSON");
     let expected = serde_json::json!({
-        "key_source": "passphrase", "protection": words, "closed": null
+        "key_source": "passphrase", "protection": words, "closed": null, "handed_out": []
     });
     assert_eq!(object["vault"], expected);
 }

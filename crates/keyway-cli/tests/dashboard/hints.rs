@@ -33,7 +33,11 @@ fn typed(command: &str, home: &std::path::Path) -> String {
 fn hint(answer: &str) -> String {
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     let body: Value = serde_json::from_str(body.trim()).expect(body);
-    let places = ["/result/structuredContent/hint", "/error/data/hint"];
+    let places = [
+        "/result/structuredContent/hint",
+        "/error/data/hint",
+        "/result/content/0/text",
+    ];
     let mut found = places.iter().filter_map(|at| body.pointer(at));
     let hint = found.next().expect(answer).as_str().unwrap();
     hint.rsplit_once(": ").map_or(hint, |(_, it)| it).to_owned()

@@ -135,7 +135,7 @@ impl Server {
             None => {
                 let command = self.hint("keyway login SERVER");
                 format!(
-                    "Nobody is signed in to `{}`. Run this command, then call again: {command}",
+                    "Not signed in to `{}`. Run this command, then call again: {command}",
                     self.name
                 )
             }
