@@ -95,7 +95,7 @@ fn seed_5_2_4_the_readme_lists_variables_where_to_get_them_and_permissions() {
     );
     let section = readme::section(noted.plugin());
     for line in [
-        "| `API_TOKEN` | yes | header `Authorization` of s | Settings, API |",
+        "| `API_TOKEN` | header `Authorization` of s | Settings, API |",
         "export API_TOKEN=…",
         "- `API_TOKEN`: read, write for creation, delete (optional)",
     ] {
