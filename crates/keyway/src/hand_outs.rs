@@ -29,7 +29,7 @@ pub struct HandOuts<'a> {
 }
 
 /// One server whose token may go out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandOut {
     /// The name of the plugin.
@@ -40,6 +40,32 @@ pub struct HandOut {
     pub origin: String,
     /// Seconds since 1970.
     since: u64,
+}
+
+/// The same as the vault keeps it.
+#[derive(Serialize, Deserialize)]
+struct StoredHandOut {
+    plugin: String,
+    server: String,
+    origin: String,
+    since: u64,
+}
+
+impl From<StoredHandOut> for HandOut {
+    fn from(stored: StoredHandOut) -> Self {
+        let StoredHandOut {
+            plugin,
+            server,
+            origin,
+            since,
+        } = stored;
+        Self {
+            plugin,
+            server,
+            origin,
+            since,
+        }
+    }
 }
 
 impl HandOut {
@@ -119,7 +145,7 @@ impl<'a> HandOuts<'a> {
     ) -> Result<(), HandOutError> {
         let remote = remote(server)?;
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let kept = HandOut {
+        let kept = StoredHandOut {
             plugin: server.plugin().to_owned(),
             server: server.server().to_owned(),
             origin: remote.address.origin().to_owned(),
@@ -170,8 +196,8 @@ impl<'a> HandOuts<'a> {
     fn rows(&self) -> Result<Vec<(String, HandOut)>, VaultError> {
         let rows = self.vault.sealed(self.namespace.clone()).read_all()?;
         let read = rows.into_iter().filter_map(|(key, record)| {
-            let kept = serde_json::from_slice(record.value.expose()).ok()?;
-            Some((key, kept))
+            let kept: StoredHandOut = serde_json::from_slice(record.value.expose()).ok()?;
+            Some((key, kept.into()))
         });
         Ok(read.collect())
     }

@@ -54,6 +54,17 @@ impl InFlight {
         Storing(self.clone())
     }
 
+    fn claimed(&self) -> MutexGuard<'_, HashMap<GrantKey, (ClaimId, Generation)>> {
+        self.0
+            .claimed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the vault tells of its claims.
+#[cfg(feature = "vault")]
+impl InFlight {
     /// Counts a claim from here on.
     pub(crate) fn begin(&self, grant: &GrantKey, claim: ClaimId, generation: Generation) {
         self.claimed().insert(grant.clone(), (claim, generation));
@@ -80,13 +91,6 @@ impl InFlight {
             claimed.remove(grant);
         }
     }
-
-    fn claimed(&self) -> MutexGuard<'_, HashMap<GrantKey, (ClaimId, Generation)>> {
-        self.0
-            .claimed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Something that is being stored, and that a process that is about to end waits for as well.
@@ -101,7 +105,7 @@ impl Drop for Storing {
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-#[cfg(test)]
+#[cfg(all(test, feature = "vault"))]
 mod tests {
     use super::*;
 

@@ -2,13 +2,15 @@
 //! asking a person.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use keyway::hand_outs::{HandOut, HandOuts};
 use keyway::vault::KeptVault;
 use keyway::vault::{Folders, SourceKind, Vault, VaultError};
 use keyway_code::Code;
 use keyway_secret::printable;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -24,7 +26,18 @@ pub(super) struct VaultReport {
     /// Why approvals and sign-ins are not told, as a code.
     closed: Option<Code>,
     /// The servers whose access tokens clients may have.
+    #[serde(serialize_with = "as_objects")]
     handed_out: Vec<HandOut>,
+}
+
+fn as_objects<S: Serializer>(all: &[HandOut], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|it| {
+        let since = it.since().duration_since(UNIX_EPOCH).unwrap_or_default();
+        json!({
+            "plugin": it.plugin, "server": it.server, "origin": it.origin,
+            "since": since.as_secs(),
+        })
+    }))
 }
 
 impl VaultReport {
