@@ -1,6 +1,7 @@
 //! The vault as signing in sees it: opened when something is in it or has to be.
 
 use std::fmt;
+#[cfg(feature = "callback")]
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
