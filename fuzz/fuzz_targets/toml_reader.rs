@@ -3,6 +3,7 @@
 
 #![no_main]
 
+#[path = "../shared/host_files.rs"]
 mod host_files;
 
 use libfuzzer_sys::fuzz_target;
