@@ -45,7 +45,7 @@ pub fn runs_package(words: &[&str]) -> bool {
         if CODE_FLAGS.contains(&flag) {
             return false;
         }
-        if VALUE_FLAGS.contains(&flag) {
+        if PACKAGE_FLAGS.contains(&flag) || VALUE_FLAGS.contains(&flag) {
             let value = value.or_else(|| words.next().copied());
             if PACKAGE_FLAGS.contains(&flag) {
                 if value.is_none_or(is_path) {
@@ -123,8 +123,8 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("pipx", &["run"]),
 ];
 
-/// Flags that take the next word.
-const VALUE_FLAGS: &[&str] = &[
+/// Flags whose next word names a package.
+const PACKAGE_FLAGS: &[&str] = &[
     "-p",
     "--package",
     "--from",
@@ -133,6 +133,10 @@ const VALUE_FLAGS: &[&str] = &[
     "--with",
     "--with-editable",
     "--with-requirements",
+];
+
+/// Other flags that take the next word.
+const VALUE_FLAGS: &[&str] = &[
     "--python",
     "--index",
     "--index-url",
@@ -143,18 +147,6 @@ const VALUE_FLAGS: &[&str] = &[
     "--cache",
     "--loglevel",
     "--pip-args",
-];
-
-/// Those of them that name a package.
-const PACKAGE_FLAGS: &[&str] = &[
-    "-p",
-    "--package",
-    "--from",
-    "--spec",
-    "-w",
-    "--with",
-    "--with-editable",
-    "--with-requirements",
 ];
 
 /// Flags whose value is a shell command, which may name anything.

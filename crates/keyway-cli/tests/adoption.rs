@@ -193,7 +193,7 @@ fn a_release_is_fetched_once_and_only_with_its_checksum() {
         &[("KEYWAY_RELEASE_URL", "http://127.0.0.1:9")],
     );
     assert!(again.status.success(), "{}", shown(&again.stderr));
-    // Whoever changes the archive does not change what was pinned.
+    // A changed archive does not change the checksum that was pinned.
     let name = release
         .folder
         .files()

@@ -294,7 +294,7 @@ fn approving_needs_the_digest_that_was_shown_and_a_host_allowed_on_a_terminal() 
     assert_eq!(approve(token, &changed).status, 401);
 }
 
-/// Runs an example host to its end, with somebody at the browser.
+/// Runs an example host to its end, with a person at the browser.
 fn run_example(program: &str, script: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/embed")

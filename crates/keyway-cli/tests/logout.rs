@@ -13,7 +13,7 @@ fn done(desk: &Desk, arguments: &[&str]) -> Outcome {
     outcome
 }
 
-/// A desk where somebody signed in twice and agreed to one scope more.
+/// A desk where the person signed in twice and agreed to one scope more.
 fn three_times_signed_in(revocation: Revocation) -> Desk {
     let mut settings = Settings::default();
     settings.revocation = revocation;

@@ -17,7 +17,7 @@ use url::{Host, Url, form_urlencoded};
 /// Agrees to every consent page on this machine.
 #[derive(Debug)]
 pub struct UserAgent {
-    /// Why the last page led nowhere; whoever waits for its answer stops waiting then.
+    /// Why the last page led nowhere; a caller that waits for its answer then stops.
     failure: watch::Sender<Option<String>>,
 }
 

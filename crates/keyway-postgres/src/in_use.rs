@@ -46,7 +46,7 @@ impl Listener for User {
     }
 }
 
-/// Reads what was asked while nobody listened.
+/// Reads what was asked while no process listened.
 async fn look(sessions: Sessions, marker: i64, is_asked: Arc<AtomicBool>) {
     let asked = sessions
         .query("look for a request to stop", None, ASKED, &[&marker])
@@ -88,7 +88,7 @@ pub(crate) async fn mark(
         sessions: replica.sessions.clone(),
     });
     let listener: Arc<dyn Listener> = Arc::clone(&user) as _;
-    // Before the row is there: nobody can ask earlier than we listen.
+    // Before the row is there: no process can ask before we listen.
     let topic = format!("stop {}", user.marker);
     replica.presence.listen(topic, Arc::downgrade(&listener));
     replica

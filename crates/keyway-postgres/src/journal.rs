@@ -58,7 +58,7 @@ pub(crate) fn write(
 }
 
 fn create(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
-    // Under another name until it is whole: nobody reads half of it.
+    // Under another name until it is whole: half of it is never read.
     let (half, whole) = (folder.join(format!(".{name}")), folder.join(name));
     let mut file = std::fs::OpenOptions::new()
         .write(true)

@@ -11,7 +11,7 @@
 //!   A replica that lost its lock claims nothing until it has it again.
 //! - Values are sealed with a key per person, which is wrapped by a [`KeyWrapper`]; they open only in
 //!   their own row, generation and column. Row-level security is the second wall: a statement sees
-//!   rows of the person that its transaction names, and of nobody else.
+//!   rows of the person that its transaction names, and of no other.
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -89,7 +89,7 @@ impl LiveReplica {
         runtime.block_on(call)
     }
 
-    /// Runs something that nobody waits for, or only for a while.
+    /// Runs something that no caller waits for, or only for a while.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(task);

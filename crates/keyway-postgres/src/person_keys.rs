@@ -132,7 +132,7 @@ impl PersonKeys {
             return Ok(None);
         };
         let id = KeyId::from_slice(row.get(0)).ok_or_else(|| damaged(Damage::UnknownFormat))?;
-        // A wrapper that is away stops nobody whose key is known.
+        // A wrapper that is away stops no person whose key is known.
         if let Some(known) = self.cached(person).filter(|known| known.id == id) {
             return Ok(Some(known));
         }

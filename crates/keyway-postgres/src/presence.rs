@@ -212,7 +212,7 @@ pub(crate) async fn keep(
 
 fn acknowledge(done: Result<SyncSender<()>, oneshot::error::RecvError>) {
     if let Ok(done) = done {
-        // Nobody waits any longer: then nobody has to be told.
+        // The receiver is gone: there is no caller left to tell.
         let _ = done.try_send(());
     }
 }

@@ -37,7 +37,7 @@ impl Sessions {
             .map_err(|_| PostgresError::Unreachable { source: None })
     }
 
-    /// Runs one statement in a transaction for one person; `None` for what belongs to nobody.
+    /// Runs one statement in a transaction for one person; `None` for what belongs to no person.
     ///
     /// Dropping the future closes the connection: what became of the statement is not known then.
     pub(crate) async fn query(

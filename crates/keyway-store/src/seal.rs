@@ -211,7 +211,7 @@ impl Context {
         self
     }
 
-    /// Computes a digest that everybody can make, for a column that names a place.
+    /// Computes a digest that needs no key, for a column that names a place.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         Blake2b256::digest(&self.0).into()

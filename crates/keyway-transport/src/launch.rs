@@ -147,7 +147,7 @@ impl Launcher {
         for _ in 1..IDENTITY_ATTEMPTS {
             match self.start_once(program, mode).await {
                 // A place of another process, such as the socket of a gateway that stops, went away
-                // between two looks. Looking anew leaves it out, and still refuses folders of ours.
+                // between two looks. Looking again leaves it out, and still refuses folders of ours.
                 Err(LaunchError::Refused {
                     stage: LaunchStage::Identity,
                     source,

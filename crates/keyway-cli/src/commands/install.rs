@@ -399,7 +399,7 @@ fn words(program: String, root: String, server: Option<&str>) -> Command {
     Command { program, args }
 }
 
-/// Returns what a client of anybody who works on the project starts: nothing in it is only true on
+/// Returns what the clients of all who work on the project start: nothing in it is only true on
 /// this machine.
 fn portable(root: &Path, server: Option<&str>, work: &Work) -> Result<Command, CliError> {
     let here = ProcessEnvironment::current_folder();

@@ -10,7 +10,7 @@ const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
 const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
 const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
 
-/// Servers that nobody reaches: the hosts only list them.
+/// Servers that are never reached: the hosts only list them.
 const ENTRIES: &str = r#"{"mcpServers": {
   "docs": {"type": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN}", "X-API-Key": "${DOCS_KEY}"}},
   "local": {"command": "true", "args": ["a b", "\"c\"\n"], "env": {"LOCAL_TOKEN": "${LOCAL_TOKEN}", "MODE": "x"}}

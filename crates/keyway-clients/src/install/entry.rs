@@ -154,7 +154,7 @@ impl Listed {
                 .all(|(a, b)| a.expose() == b)
     }
 
-    /// Says whether the entry runs Keyway, whoever wrote it.
+    /// Says whether the entry runs Keyway, by whichever program it was written.
     #[must_use]
     pub fn runs_keyway(&self) -> bool {
         let is_ours = |program: &str| {

@@ -1,4 +1,4 @@
-//! A remote server that stands in a client's file, whoever reaches it there.
+//! A remote server in a client's file, reached by the client itself or by a bridge.
 
 use keyway_secret::Secret;
 

@@ -1,7 +1,7 @@
 //! Entries as text: a new file of a host, or an existing one with more entries in it.
 //!
 //! What stands in an existing file stays as it is, comments and order included; only members are
-//! added. YAML is only written anew.
+//! added. YAML is only written as a new file.
 
 use toml_edit::{Array, DocumentMut, Item, Table, Value as Toml};
 
@@ -35,7 +35,7 @@ pub enum MergeFault {
         /// Its name.
         name: String,
     },
-    /// Files of this syntax are only written anew.
+    /// Files of this syntax are only written as new files.
     #[error("entries cannot be added to an existing file of {syntax}")]
     OnlyNew {
         /// The syntax.

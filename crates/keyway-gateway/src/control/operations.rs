@@ -22,7 +22,7 @@ pub(super) enum Operation {
 /// What can be done to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Connects anew and finds out what is wrong.
+    /// Connects again and finds out what is wrong.
     Check,
     /// Begins a sign-in.
     SignIn,

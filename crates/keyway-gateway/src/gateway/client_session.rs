@@ -388,7 +388,7 @@ impl ClientSession {
 
 async fn send_initialized(connection: &UpstreamConnection) {
     if let Ok(frame) = Frame::new(jsonrpc::notification(INITIALIZED, None)) {
-        // Whoever asks for something finds out where nobody is there.
+        // If the upstream has ended, the next request reports it.
         drop(connection.send_notification(frame).await);
     }
 }

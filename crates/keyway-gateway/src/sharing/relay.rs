@@ -233,7 +233,7 @@ struct SharedLink(Mutex<Option<Writing>>);
 /// The task that writes; it ends soon after this is dropped.
 #[derive(Debug)]
 struct Writing {
-    /// Room for one message: whoever sends waits while the other side does not read.
+    /// Room for one message: the sender waits while the other side does not read.
     frames: mpsc::Sender<Frame>,
     /// Nothing is sent through it: dropping it says that the link has ended.
     is_open: oneshot::Sender<Infallible>,

@@ -86,7 +86,7 @@ impl PostgresGrants {
         let rows = match asked {
             Ok(rows) => rows,
             Err(error) => {
-                // It may be recorded all the same, and nobody will redeem for it.
+                // It may be recorded all the same, and no process will redeem for it.
                 self.abandon(place, attempt.id);
                 return Err(error);
             }

@@ -50,7 +50,7 @@ impl PostgresGrants {
         Err(PostgresError::Busy)
     }
 
-    /// Replaces a generation by the next, whoever holds the claim.
+    /// Replaces a generation by the next, whichever owner has the claim.
     pub(super) async fn commit_tokens(
         &self,
         place: &Place,
@@ -134,7 +134,7 @@ impl PostgresGrants {
     ) -> Result<(), PostgresError> {
         let none = || PostgresError::Journal { source: None };
         let folder = self.replica.settings.journal.as_ref().ok_or_else(none)?;
-        // Whoever claimed has opened the refresh token with it.
+        // The owner of the claim has opened the refresh token with it.
         let key = self.replica.keys.cached(&self.person).ok_or_else(none)?;
         let of = (&self.person, &place.grant, generation);
         journal::write(folder, of, &key, tokens)
@@ -197,7 +197,7 @@ const PUT: &str = "WITH stored AS (
         WHERE old.generation < EXCLUDED.generation
         RETURNING 1)
     SELECT pg_notify('keyway', $13)::text FROM stored";
-/// Announced only if the sign-in counted as lost: a plain refresh concerns nobody else.
+/// Announced only if the sign-in counted as lost: a plain refresh concerns no other replica.
 const COMMIT: &str = "WITH old AS (
         SELECT needs_reauth FROM keyway.grants
         WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4 FOR UPDATE),

@@ -1,4 +1,4 @@
-//! What dies, freezes, is cut off or restarts: nobody redeems twice, nothing is lost.
+//! What dies, freezes, is cut off or restarts: no token is redeemed twice, none is lost.
 
 use std::time::{Duration, Instant};
 
@@ -304,7 +304,7 @@ fn soon<T>(ask: impl Fn() -> Option<T>) -> T {
     panic!("no answer within 20 seconds");
 }
 
-/// Commits, whoever holds the claim; tried again while sessions come back.
+/// Commits, whichever owner has the claim; tried again while sessions come back.
 fn next_generation(
     store: &impl GrantStore,
     generation: Generation,

@@ -57,7 +57,7 @@ pub(super) fn seal(plain: &[u8], to: &TransferKey, end: i64) -> Result<SealedGra
     let ephemeral = PrivateKey::random()?;
     let public = ephemeral.public();
     let keys = (&public, to);
-    // A key of small order would make the secret known to everybody.
+    // A key of small order would make the secret public.
     let key = agree(&ephemeral.0, to, keys).ok_or(TransferFault::NotAKey)?;
     let message = key.seal(plain, &context(keys, end))?;
     let mut sealed = Vec::with_capacity(40 + message.len());

@@ -239,7 +239,7 @@ fn keys_and_sealed_sign_ins_are_read_back_and_nothing_else_is() {
         "keyway-key-1.AAAA".parse::<SealedGrant>(),
         Err(TransferFault::NotSealed)
     );
-    // A key of small order: everybody would know the secret.
+    // A key of small order: the secret would be public.
     let weak = TransferKey([0; 32]);
     let vault = home.open();
     vault.put(&grant("here"), &tokens()).unwrap();

@@ -63,7 +63,7 @@ impl ServiceState {
 }
 
 impl Manager {
-    /// Says what a service needs to run while nobody is logged in.
+    /// Says what a service needs to run while no one is logged in.
     pub(super) const fn without_login(self) -> &'static str {
         match self {
             Self::Systemd => {
