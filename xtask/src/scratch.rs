@@ -90,7 +90,8 @@ mod tests {
         let scratch = Scratch::below(parent.path()).unwrap();
         let path = scratch.path().to_owned();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        // Others pass through and see nothing.
+        assert_eq!(mode & 0o777, 0o711);
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
         fs::write(path.join("left-over"), "x").unwrap();
         drop(scratch);
