@@ -118,13 +118,13 @@ const COUNTED: &str = if cfg!(debug_assertions) {
 
 /// With one server and with ten, in MiB.
 const LIMITS: [f64; 2] = if cfg!(debug_assertions) {
-    [36.0, 38.0]
+    [4.5, 6.5]
 } else {
     [15.0, 25.0]
 };
 
 /// How many times what one takes ten may take.
-const SHARED: f64 = 1.3;
+const SHARED: f64 = if cfg!(debug_assertions) { 1.8 } else { 1.3 };
 
 const LARGE: usize = 10_000_000;
 /// In MiB, less than one of them.
