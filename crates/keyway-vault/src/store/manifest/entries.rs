@@ -1,27 +1,38 @@
 //! What manifests say, and how it is written down.
 
-use std::collections::BTreeMap;
-
 use crate::Generation;
 
 /// Names with a number each: the root's counters, or the generations that a bucket lists.
+///
+/// Each read of a token decodes one of them for a single name, so that names and numbers stand in
+/// one sorted list: it is made in one go, where a tree is built name by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
     pub(super) counter: i64,
-    numbers: BTreeMap<String, i64>,
+    numbers: Vec<(Box<str>, i64)>,
 }
 
 impl Entries {
     pub(super) fn get(&self, name: &str) -> Option<Generation> {
-        self.numbers.get(name).copied().map(Generation::new)
+        let at = self.find(name).ok()?;
+        self.numbers.get(at).map(|it| Generation::new(it.1))
     }
 
     pub(super) fn insert(&mut self, name: &str, number: i64) {
-        self.numbers.insert(name.to_owned(), number);
+        match self.find(name) {
+            Ok(at) => {
+                if let Some(entry) = self.numbers.get_mut(at) {
+                    entry.1 = number;
+                }
+            }
+            Err(at) => self.numbers.insert(at, (name.into(), number)),
+        }
     }
 
     pub(super) fn remove(&mut self, name: &str) {
-        self.numbers.remove(name);
+        if let Ok(at) = self.find(name) {
+            self.numbers.remove(at);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -29,13 +40,16 @@ impl Entries {
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.numbers.keys().map(String::as_str)
+        self.iter().map(|(name, _)| name)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.numbers
-            .iter()
-            .map(|(name, number)| (name.as_str(), *number))
+        self.numbers.iter().map(|(name, number)| (&**name, *number))
+    }
+
+    /// Returns where a name stands, or where it belongs.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.numbers.binary_search_by(|it| (*it.0).cmp(name))
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -49,72 +63,75 @@ impl Entries {
     }
 
     pub(super) fn decode(counter: i64, mut bytes: &[u8]) -> Option<Self> {
-        let mut numbers = BTreeMap::new();
+        let mut numbers = Vec::new();
         while !bytes.is_empty() {
             let (length, rest) = bytes.split_first_chunk::<8>()?;
             let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
             let (name, rest) = rest.split_at_checked(length)?;
             let (number, rest) = rest.split_first_chunk::<8>()?;
-            numbers.insert(
-                String::from_utf8(name.to_vec()).ok()?,
-                i64::from_le_bytes(*number),
-            );
+            let name = str::from_utf8(name).ok()?;
+            numbers.push((name.into(), i64::from_le_bytes(*number)));
             bytes = rest;
         }
-        Some(Self { counter, numbers })
+        let sorted = numbers.is_sorted_by(|a: &(Box<str>, i64), b| a.0 < b.0);
+        sorted.then_some(Self { counter, numbers })
     }
 }
 
 /// The counters of the buckets of a namespace; one that lists nothing is left out.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Directory {
     pub(super) counter: i64,
-    buckets: BTreeMap<u8, i64>,
+    buckets: [Option<i64>; 256],
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self::new(0)
+    }
 }
 
 impl Directory {
     pub(super) const fn new(counter: i64) -> Self {
         Self {
             counter,
-            buckets: BTreeMap::new(),
+            buckets: [None; 256],
         }
     }
 
     pub(super) fn get(&self, bucket: u8) -> Option<i64> {
-        self.buckets.get(&bucket).copied()
+        *self.buckets.get(usize::from(bucket))?
     }
 
     pub(super) fn set(&mut self, bucket: u8, counter: Option<i64>) {
-        match counter {
-            Some(counter) => self.buckets.insert(bucket, counter),
-            None => self.buckets.remove(&bucket),
-        };
+        if let Some(place) = self.buckets.get_mut(usize::from(bucket)) {
+            *place = counter;
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, i64)> {
-        self.buckets
-            .iter()
-            .map(|(bucket, counter)| (*bucket, *counter))
+        let all = (0..=u8::MAX).zip(self.buckets);
+        all.filter_map(|(bucket, counter)| Some((bucket, counter?)))
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(9 * self.buckets.len());
-        for (bucket, counter) in &self.buckets {
-            out.push(*bucket);
+        let mut out = Vec::new();
+        for (bucket, counter) in self.iter() {
+            out.push(bucket);
             out.extend_from_slice(&counter.to_le_bytes());
         }
         out
     }
 
     pub(super) fn decode(counter: i64, bytes: &[u8]) -> Option<Self> {
-        let mut buckets = BTreeMap::new();
+        let mut directory = Self::new(counter);
         let mut rest = bytes;
         while let Some((bucket, after)) = rest.split_first() {
             let (counter, after) = after.split_first_chunk::<8>()?;
-            buckets.insert(*bucket, i64::from_le_bytes(*counter));
+            directory.set(*bucket, Some(i64::from_le_bytes(*counter)));
             rest = after;
         }
-        Some(Self { counter, buckets })
+        Some(directory)
     }
 }
 
