@@ -264,6 +264,16 @@ const LAYERS: &[Layer] = &[
         ],
     },
     Layer {
+        name: "keyway-check",
+        may_use: &[
+            "keyway",
+            "keyway-config",
+            "keyway-lint",
+            "keyway-code",
+            "keyway-secret",
+        ],
+    },
+    Layer {
         name: "keyway-clients",
         may_use: &[
             "keyway",
@@ -290,6 +300,7 @@ const LAYERS: &[Layer] = &[
         name: "keyway-cli",
         may_use: &[
             "keyway",
+            "keyway-check",
             "keyway-clients",
             "keyway-config",
             "keyway-demo",

@@ -13,6 +13,7 @@ use keyway::settings::SettingsRefusal;
 use keyway::store::StoreError;
 use keyway::variables::KeepError;
 use keyway::vault::VaultError;
+use keyway_check::CheckError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
@@ -20,7 +21,6 @@ use keyway_config::portable::MergeFault;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
-use keyway_lint::check_settings::CheckSettingsError;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
@@ -63,21 +63,9 @@ pub(crate) enum CliError {
     /// One plugin stands twice on the command line.
     #[error("the plugin at `{}` is given twice", shown(path))]
     DuplicatePlugin { path: PathBuf },
-    /// What says how to check is wrong: a flag, or a repository's `keyway.toml`.
-    #[error("{}", settings_place(file.as_deref()))]
-    CheckSettings {
-        file: Option<PathBuf>,
-        source: CheckSettingsError,
-    },
-    /// A file of known findings cannot be used.
-    #[error("cannot use the baseline `{}`", shown(path))]
-    Baseline { path: PathBuf, source: io::Error },
-    /// The files of another commit cannot be read.
-    #[error("cannot compare with `{}`", printable(reference))]
-    Since {
-        reference: String,
-        source: io::Error,
-    },
+    /// A check gave up.
+    #[error(transparent)]
+    Check(CheckError),
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
@@ -234,9 +222,7 @@ impl CliError {
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
-            | Self::CheckSettings { .. }
-            | Self::Baseline { .. }
-            | Self::Since { .. }
+            | Self::Check(_)
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
@@ -251,6 +237,7 @@ impl CliError {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Host(error) => error.code(),
+            Self::Check(error) => error.code(),
             Self::HandOut(error) => match error {
                 HandOutError::NotSignedIn { .. } => Code::SignInRequired,
                 HandOutError::NotAllowed { .. } => Code::PendingTrust,
@@ -264,9 +251,9 @@ impl CliError {
             Self::NotMerged { .. } => Code::NotConverted,
             Self::UnknownTool { .. } => Code::UnknownTool,
             Self::BadArguments { .. } => Code::BadArguments,
-            Self::Settings(_) | Self::CheckSettings { .. } => Code::InvalidSetting,
+            Self::Settings(_) => Code::InvalidSetting,
             Self::NoPassphrase { .. } => Code::UnresolvedVariable,
-            Self::Arguments { .. } | Self::Baseline { .. } => Code::UnreadableFile,
+            Self::Arguments { .. } => Code::UnreadableFile,
             Self::Demo(_) => Code::DemoFailed,
             Self::NoGateway { .. } => Code::Unreachable,
             Self::Usage { .. }
@@ -278,7 +265,6 @@ impl CliError {
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::Absent { .. }
-            | Self::Since { .. }
             | Self::WhichVariable { .. } => Code::WrongUsage,
             Self::Write(_)
             | Self::Migrate(_)
@@ -321,12 +307,7 @@ impl CliError {
     /// Returns what the person can do next.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::CheckSettings { .. } => {
-                Some("`keyway explain RULE` knows the rules, docs/check.md the settings".to_owned())
-            }
-            Self::Baseline { .. } => {
-                Some("write it: keyway check --baseline FILE --update-baseline".to_owned())
-            }
+            Self::Check(error) => error.hint(),
             Self::Host(error) => error.hint(),
             Self::HandOut(error) => hand_out_hint(error),
             Self::NotTheGateway { at, .. } => Some(format!("the gateway serves it at {at}")),
@@ -383,9 +364,6 @@ impl CliError {
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())
             }
-            Self::Since { .. } => Some(
-                "name a commit of this repository; a shallow clone may not have it: git fetch --depth=1 origin REF".to_owned(),
-            ),
             Self::NotMerged { .. } => Some(
                 "without `--into` the entries are printed, to be added by hand".to_owned(),
             ),
@@ -402,13 +380,6 @@ fn with_offline(hint: Option<String>) -> String {
     match hint {
         Some(hint) => format!("{hint}; {offline}"),
         None => offline.to_owned(),
-    }
-}
-
-fn settings_place(file: Option<&Path>) -> String {
-    match file {
-        Some(file) => format!("`{}` cannot be used", shown(file)),
-        None => "the call cannot be understood".to_owned(),
     }
 }
 
@@ -430,6 +401,16 @@ fn hand_out_hint(error: &HandOutError) -> Option<String> {
 
 fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Host(error) => Self::Host(error),
+            CheckError::Write(error) => Self::Write(error),
+            error => Self::Check(error),
+        }
+    }
 }
 
 impl From<LoadError> for CliError {

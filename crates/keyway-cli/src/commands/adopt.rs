@@ -15,6 +15,7 @@ use clap::builder::PossibleValuesParser;
 use keyway::hand_outs::HandOuts;
 use keyway::load;
 use keyway::variables::KeptVariables;
+use keyway_check::diff::TextKind;
 use keyway_clients::claude_code::{ClaudeCode, is_trusted};
 use keyway_clients::clients::{CLIENTS, Client, Homes};
 use keyway_clients::install::{
@@ -33,7 +34,6 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::TextKind;
 use crate::vault::{existing_vault, open_vault};
 
 /// Take over the remote servers that MCP clients already have

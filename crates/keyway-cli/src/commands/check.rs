@@ -3,35 +3,22 @@
 //!
 //! Nothing is run and nothing is sent. Variables are looked at only with `--env`.
 
-mod filter;
-mod fixes;
-mod since;
-mod targets;
-
-use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use keyway::Host;
+use clap::{Args, ValueEnum};
 use keyway::error::LoadError;
-use keyway::load::Loaded;
-use keyway::load::tree::{Exclusions, in_parallel};
+use keyway::load::Loader;
+use keyway_check::{self as check, CheckOptions, Checked, FixPolicy, FixedFile, Input, Look};
 use keyway_code::Exit;
-use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
-use keyway_lint::check_settings::CheckSettings;
-use keyway_lint::{Context, lint, suppress};
 
-use self::filter::{Baseline, Filter, settings_above};
-use self::fixes::{Change, Fixes};
-use self::since::Earlier;
-use self::targets::Targets;
 use crate::arguments::connect::variables_host;
-use crate::arguments::selection::{Selection, is_stdin};
+use crate::arguments::selection::{STDIN, Selection, is_stdin};
 use crate::context::CommandContext;
+use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::report::Verbosity;
-use crate::report::{Format, Look, Report, counted};
+use crate::report::{Verbosity, counted};
 
 /// Check MCP configuration of any host for mistakes and leaked credentials
 ///
@@ -64,6 +51,30 @@ pub(crate) struct Check {
     /// Show what `--fix` would change without writing it
     #[arg(long)]
     diff: bool,
+}
+
+/// How to print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, with the lines in question
+    Human,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands of GitHub Actions
+    Github,
+}
+
+impl From<Format> for check::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Human => Self::Human,
+            Format::Json => Self::Json,
+            Format::Sarif => Self::Sarif,
+            Format::Github => Self::Github,
+        }
+    }
 }
 
 /// Which findings to report.
@@ -123,85 +134,43 @@ struct Mend {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, CliError> {
-    let mend = arguments.level()?;
-    let (settings_folder, settings) = arguments.settings()?;
-    let wanted = &arguments.wanted;
-    let filter = Filter::new(&wanted.select, &wanted.ignore, &settings)?;
-    let known = arguments.baseline(settings_folder.as_deref(), &settings)?;
-    let linter = Linter {
-        rigor: Rigor {
-            strict: arguments.strict,
-            pedantic: wanted.more.pedantic || settings.pedantic,
-        },
-        resolves: arguments.given.env || arguments.given.env_file.is_some(),
-        host: variables_host(arguments.given.env_file.as_deref())?,
-    };
-    let exclusions = settings_folder
-        .filter(|_| !settings.exclude.is_empty())
-        .and_then(|folder| Exclusions::new(&folder, &settings.exclude));
-    let paths: Vec<&Path> = arguments.selection.paths().collect();
-    let Targets {
-        mut plugins,
-        failures,
-        is_cut,
-    } = targets::read(&paths, exclusions.as_ref());
-    for loaded in &plugins {
+    let options = arguments.options()?;
+    let host = variables_host(arguments.given.env_file.as_deref())?;
+    let mut places = arguments.selection.paths().filter(|path| !is_stdin(path));
+    let place = places.next().unwrap_or(Path::new("."));
+    let check = check::Check::open(options, host, place)?;
+    let targets = check.read(arguments.inputs());
+    for loaded in &targets.plugins {
         context.read(loaded);
     }
-    let mut findings = linter.lint_all(&plugins);
-    let mut fixes = Fixes::default();
-    if let Some(level) = mend {
-        let mut fixed = plugins.clone();
-        fixes = fixes::apply(&mut fixed, level, |loaded| {
-            filter.apply(linter.lint(loaded).kept)
-        });
-        if !arguments.diff {
-            fixes.write()?;
-            plugins = fixed;
-            findings = linter.lint_all(&plugins);
-        }
+    let checked = check.run(targets)?;
+    if checked.gone > 0 {
+        let gone = counted(checked.gone, "finding");
+        context.print_aside(&format!(
+            "warning: {gone} of the baseline no longer there; `--update-baseline` removes them\n"
+        ));
     }
-    let mut diagnostics = filter.apply(findings.kept);
-    let mut suppressed = findings.suppressed;
-    if let Some((file, known)) = known {
-        if wanted.update_baseline {
-            Baseline::of(&diagnostics).write(&file)?;
-        }
-        let known = match known {
-            Some(known) if !wanted.update_baseline => known,
-            _ => Baseline::of(&diagnostics),
-        };
-        let known = known.apply(diagnostics);
-        diagnostics = known.kept;
-        suppressed += known.suppressed;
-        if known.gone > 0 {
-            let gone = counted(known.gone, "finding");
-            context.print_aside(&format!(
-                "warning: {gone} of the baseline no longer there; `--update-baseline` removes them\n"
-            ));
-        }
-    }
-    if let Some(reference) = &wanted.since {
-        let earlier = Earlier::at(reference)?;
-        let before = earlier.paths(&paths);
-        let before: Vec<&Path> = before.iter().map(PathBuf::as_path).collect();
-        // Without any path this folder would be read again.
-        if !before.is_empty() {
-            let before = targets::read(&before, None);
-            let mut old = filter.apply(linter.lint_all(&before.plugins).kept);
-            earlier.rename(&mut old);
-            let known = Baseline::of(&old).apply(diagnostics);
-            diagnostics = known.kept;
-            suppressed += known.suppressed;
-        }
-    }
-    let report = Report::new(&plugins, diagnostics, &failures).with_suppressed(suppressed);
-    arguments.print(context, &report, &fixes, is_cut)
+    arguments.print(context, &checked)
 }
 
 impl Check {
+    fn options(&self) -> Result<CheckOptions, CliError> {
+        let mut options = CheckOptions::default();
+        options.fix = self.fix()?;
+        options.rigor.strict = self.strict;
+        options.rigor.pedantic = self.wanted.more.pedantic;
+        options.resolves_variables = self.given.env || self.given.env_file.is_some();
+        options.select.clone_from(&self.wanted.select);
+        options.ignore.clone_from(&self.wanted.ignore);
+        options.known.baseline.clone_from(&self.wanted.baseline);
+        options.known.is_updated = self.wanted.update_baseline;
+        options.known.since.clone_from(&self.wanted.since);
+        options.home = ProcessEnvironment::home();
+        Ok(options)
+    }
+
     /// Returns which fixes are wanted, if any.
-    fn level(&self) -> Result<Option<Applicability>, CliError> {
+    fn fix(&self) -> Result<FixPolicy, CliError> {
         let mends = self.mend.fix || self.diff;
         let usage = |what| Err(CliError::Usage { what });
         if self.mend.unsafe_fixes && !mends {
@@ -213,43 +182,32 @@ impl Check {
         if self.mend.fix && !self.diff && self.selection.reads_stdin() {
             return usage("`--fix` cannot change standard input; `--diff` shows the changes");
         }
-        Ok(match (mends, self.mend.unsafe_fixes) {
-            (false, _) => None,
-            (true, false) => Some(Applicability::Safe),
-            (true, true) => Some(Applicability::Unsafe),
-        })
-    }
-
-    /// Returns what the repository says about its checks, and its folder.
-    fn settings(&self) -> Result<(Option<PathBuf>, CheckSettings), CliError> {
-        let mut paths = self.selection.paths().filter(|path| !is_stdin(path));
-        let first = paths.next().unwrap_or(Path::new("."));
-        Ok(match settings_above(first)? {
-            Some((folder, settings)) => (Some(folder), settings),
-            None => (None, CheckSettings::default()),
-        })
-    }
-
-    /// Returns the file of known findings with its content; it need not be there if it is written.
-    fn baseline(
-        &self,
-        folder: Option<&Path>,
-        settings: &CheckSettings,
-    ) -> Result<Option<(PathBuf, Option<Baseline>)>, CliError> {
-        let kept = settings.baseline.as_ref();
-        let kept = kept.map(|file| folder.unwrap_or(Path::new("")).join(file));
-        let Some(file) = self.wanted.baseline.clone().or(kept) else {
-            return Ok(None);
+        let level = if self.mend.unsafe_fixes {
+            Applicability::Unsafe
+        } else {
+            Applicability::Safe
         };
-        if self.wanted.update_baseline && !file.exists() {
-            return Ok(Some((file, None)));
-        }
-        let known = Baseline::read(&file)?;
-        Ok(Some((file, Some(known))))
+        Ok(match (self.diff, self.mend.fix) {
+            (true, _) => FixPolicy::Show(level),
+            (false, true) => FixPolicy::Write(level),
+            (false, false) => FixPolicy::Never,
+        })
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        let inputs = self.selection.paths().map(|path| {
+            if is_stdin(path) {
+                Input::Text(Box::new(loader.read(STDIN, io::stdin())))
+            } else {
+                Input::Path(path.to_path_buf())
+            }
+        });
+        inputs.collect()
     }
 
     /// Returns the status of the call.
-    fn exit(&self, report: &Report<'_>) -> Exit {
+    fn exit(&self, report: &check::Report<'_>) -> Exit {
         let is_missing = |failure: &LoadError| matches!(failure, LoadError::Missing { .. });
         if report.failures().iter().any(is_missing) {
             return Exit::Usage;
@@ -263,27 +221,21 @@ impl Check {
     }
 
     /// Prints what is there now, or with `--diff` what would be changed.
-    fn print(
-        &self,
-        context: &CommandContext,
-        report: &Report<'_>,
-        fixes: &Fixes,
-        is_cut: bool,
-    ) -> Result<Exit, CliError> {
-        let exit = self.exit(report);
+    fn print(&self, context: &CommandContext, checked: &Checked) -> Result<Exit, CliError> {
+        let report = checked.report();
+        let exit = self.exit(&report);
         let text = if self.diff {
-            fixes.changes.iter().map(Change::diff).collect()
+            checked.fixed.files.iter().map(FixedFile::diff).collect()
         } else if report.is_empty() && self.format == Format::Human {
             String::new()
         } else {
             let colors = self.format == Format::Human && context.colors_output();
-            let verbosity = context.verbosity;
-            report.render(self.format, Look { verbosity, colors })
+            report.render(self.format.into(), Look::new(context.verbosity).colors(colors))
         };
         context.print(&text, exit)?;
         if (self.mend.fix || self.diff) && context.verbosity != Verbosity::Quiet {
             let verb = if self.diff { "would fix" } else { "fixed" };
-            let problems = counted(fixes.count, "problem");
+            let problems = counted(checked.fixed.count, "problem");
             context.print_aside(&format!("{verb} {problems}\n"));
         }
         for failure in report.failures() {
@@ -292,64 +244,9 @@ impl Check {
         if report.is_empty() && report.failures().is_empty() {
             context.print_aside("warning: no MCP configuration found\n");
         }
-        if is_cut {
+        if checked.is_cut {
             context.print_aside("warning: the folder is too large; not all of it was searched\n");
         }
         Ok(exit)
-    }
-}
-
-/// What the rules are run with.
-struct Linter {
-    rigor: Rigor,
-    resolves: bool,
-    host: Host,
-}
-
-/// How much is reported, and how severely.
-#[derive(Clone, Copy)]
-struct Rigor {
-    strict: bool,
-    pedantic: bool,
-}
-
-/// What the rules found, without what was accepted.
-#[derive(Default)]
-struct Findings {
-    kept: Vec<Diagnostic>,
-    suppressed: usize,
-}
-
-impl Linter {
-    /// Runs the rules over everything; what several paths have in common is reported once.
-    fn lint_all(&self, plugins: &[Loaded]) -> Findings {
-        let mut seen = HashSet::new();
-        let mut all = Findings::default();
-        for found in in_parallel(plugins, |loaded| self.lint(loaded)) {
-            all.suppressed += found.suppressed;
-            all.kept.extend(found.kept.into_iter().filter(|found| {
-                let place = found.location.as_ref();
-                let place = place.map(|place| (place.file.clone(), place.span));
-                seen.insert((found.code, place, found.message.clone()))
-            }));
-        }
-        all
-    }
-
-    fn lint(&self, loaded: &Loaded) -> Findings {
-        let plugin = &loaded.plugin;
-        let context = Context::new(plugin)
-            .strict(self.rigor.strict)
-            .pedantic(self.rigor.pedantic);
-        let variables = self.host.variable_scope(loaded);
-        let found = match variables.as_ref().ok().filter(|_| self.resolves) {
-            Some(variables) => lint(&context.with_scope(variables.scope())),
-            None => lint(&context),
-        };
-        let applied = suppress::apply(plugin, found, self.rigor.pedantic);
-        Findings {
-            kept: applied.kept,
-            suppressed: applied.suppressed,
-        }
     }
 }

@@ -9,6 +9,8 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyway::error::LoadError;
 use keyway::{read, write};
+use keyway_check::changes::Changes;
+use keyway_check::diff::{TextKind, render_change};
 use keyway_clients::clients::Client;
 use keyway_code::Exit;
 use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect};
@@ -23,8 +25,7 @@ use super::install::user_file;
 use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::changes::{Changes, Format};
-use crate::report::diff::{Diff, TextKind};
+use crate::report::Format;
 use crate::report::{Verbosity, counted};
 
 /// Copy the servers of another host's file into a plugin's `.mcp.json`
@@ -276,18 +277,8 @@ fn print(
 }
 
 fn shown(change: &TextChange) -> String {
-    let before = change.before.as_deref().unwrap_or_default();
-    let before = Source::new(&change.file, before.as_bytes());
-    let after = Source::new(&change.file, change.after.as_bytes());
-    let (before, after) = (&before, &after);
-    let kind = TextKind::Document;
-    Diff {
-        before,
-        after,
-        kind,
-        ours: &[],
-    }
-    .render()
+    let texts = (change.before.as_deref(), change.after.as_str());
+    render_change(&change.file, texts, TextKind::Document)
 }
 
 fn summary(all: &Conversion, is_shown_only: bool) -> String {

@@ -14,6 +14,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyway::load::Loaded;
 use keyway::{Error, Plugin};
+use keyway_check::diff::{Diff, TextKind};
 use keyway_clients::clients::{CLIENTS, Syntax};
 use keyway_clients::install::{ClientFile, Command, OwnEntry};
 use keyway_code::Exit;
@@ -30,7 +31,6 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::{Diff, TextKind};
 
 /// Add servers to an MCP client, which then starts `keyway run`
 #[derive(Debug, Args)]
@@ -328,14 +328,7 @@ pub(super) fn difference(
     let shown = path.to_string_lossy();
     let before = Source::new(&shown, before.unwrap_or_default().as_bytes());
     let after = Source::new(&shown, after.as_bytes());
-    let (before, after) = (&before, &after);
-    Diff {
-        before,
-        after,
-        kind,
-        ours,
-    }
-    .render()
+    Diff::new(&before, &after, kind).ours(ours).render()
 }
 
 /// Refuses a client's file that is the plugin's own: an entry in it would start itself.

@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use keyway::load::Loaded;
+use keyway_check::diff::{TextKind, render_change};
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
-use keyway_config::source::Source;
 use keyway_lint::migrate::Selection;
 
 use crate::arguments::selection::One;
 use crate::arguments::server::ServerArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::diff::{Diff, TextKind};
 
 /// Move credentials out of configuration files
 #[derive(Debug, Args)]
@@ -90,17 +89,8 @@ fn require_server(scope: &Selection<'_>) -> Result<(), CliError> {
 
 /// Shows one file.
 fn diff(change: &TextChange, kind: TextKind) -> String {
-    let before = change.before.as_deref().unwrap_or_default();
-    let before = Source::new(&change.file, before.as_bytes());
-    let after = Source::new(&change.file, change.after.as_bytes());
-    let (before, after) = (&before, &after);
-    Diff {
-        before,
-        after,
-        kind,
-        ours: &[],
-    }
-    .render()
+    let texts = (change.before.as_deref(), change.after.as_str());
+    render_change(&change.file, texts, kind)
 }
 
 /// Names the files that were written, one on each line.

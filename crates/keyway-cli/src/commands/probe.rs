@@ -3,6 +3,7 @@
 use clap::Args;
 use keyway::examination::list_anything;
 use keyway::health::Health;
+use keyway_check::report::json::to_text;
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::{Failure, chain};
-use crate::report::json::to_text;
 use crate::report::table::Table;
 
 /// Check a server's health endpoint, then list its tools

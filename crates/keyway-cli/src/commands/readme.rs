@@ -2,6 +2,7 @@
 
 use clap::Args;
 use keyway::migrate;
+use keyway_check::changes::Changes;
 use keyway_code::{Code, Exit};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::usage::uses;
@@ -11,7 +12,7 @@ use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::changes::{Changes, Format};
+use crate::report::Format;
 
 /// Print or update the README section that lists a plugin's variables
 #[derive(Debug, Args)]

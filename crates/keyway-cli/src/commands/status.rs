@@ -19,6 +19,7 @@ use keyway::Host;
 use keyway::diagnosis::Diagnosis;
 use keyway::examination::{Survey, Surveyed};
 use keyway::load::Loaded;
+use keyway_check::Report;
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
@@ -28,7 +29,6 @@ use crate::arguments::selection::Selection;
 use crate::arguments::server::split;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::Report;
 
 /// Show servers, their state and their variables; sends nothing
 ///

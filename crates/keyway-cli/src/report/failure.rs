@@ -4,13 +4,12 @@ use std::error::Error as _;
 
 use keyway::connect::HttpRefusal;
 use keyway::diagnosis::Diagnosis;
+use keyway_check::report::json::{SourcePlace, to_text};
 use keyway_code::{Code, ServerState};
-use keyway_config::source::Location;
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use super::json::to_text;
 use crate::error::CliError;
 
 /// One diagnostic object of the contract.
@@ -19,7 +18,7 @@ pub(crate) struct Failure {
     code: Code,
     severity: &'static str,
     server: Option<String>,
-    source: Option<Source>,
+    source: Option<SourcePlace>,
     message: String,
     hint: Option<String>,
     fixable_by: &'static str,
@@ -29,14 +28,6 @@ pub(crate) struct Failure {
     http: Option<Http>,
     #[serde(flatten)]
     examined: Option<Examined>,
-}
-
-#[derive(Serialize)]
-struct Source {
-    file: String,
-    line: u32,
-    column: u32,
-    pointer: String,
 }
 
 /// How the failure leaves the server that it is about.
@@ -74,17 +65,6 @@ impl From<HttpRefusal> for Http {
     }
 }
 
-impl From<&Location> for Source {
-    fn from(location: &Location) -> Self {
-        Self {
-            file: location.file.to_string(),
-            line: location.start.line,
-            column: location.start.column,
-            pointer: in_name(location.pointer.as_str()),
-        }
-    }
-}
-
 impl From<ServerState> for StateFields {
     fn from(found: ServerState) -> Self {
         Self {
@@ -112,7 +92,7 @@ impl Failure {
             code,
             severity: "error",
             server: Some(in_name(&found.server)),
-            source: found.place().map(Source::from),
+            source: found.place().map(SourcePlace::of),
             message: found.message.clone(),
             hint: found.hint.clone(),
             fixable_by: code.fixer().as_str(),

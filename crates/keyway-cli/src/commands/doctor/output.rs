@@ -2,6 +2,7 @@
 
 use keyway::diagnosis::{Diagnosis, Finding};
 use keyway::examination::NO_SERVER;
+use keyway_check::report::json::to_text;
 use keyway_code::{Code, State};
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
@@ -10,7 +11,6 @@ use serde::Serialize;
 use super::layout::Layout;
 use crate::context::CommandContext;
 use crate::report::failure::Failure;
-use crate::report::json::to_text;
 use crate::report::table::Table;
 
 /// Renders it for people.

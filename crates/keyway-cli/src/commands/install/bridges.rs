@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use keyway::Host;
 use keyway::variables::KeptVariables;
+use keyway_check::diff::TextKind;
 use keyway_clients::install::{ClientFile, Home, OwnEntry, Recognised, Remote, recognise};
 use keyway_secret::{Clock as _, SystemClock, printable};
 
@@ -15,7 +16,6 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::TextKind;
 use crate::vault::open_vault;
 
 /// The bridges of a client's file.

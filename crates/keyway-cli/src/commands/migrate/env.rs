@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use keyway::migrate;
+use keyway_check::changes::Changes;
+use keyway_check::diff::{TextKind, render_added};
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
@@ -16,9 +18,8 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::changes::{Changes, Format};
+use crate::report::Format;
 use crate::report::counted;
-use crate::report::diff::{TextKind, render_added};
 
 /// Replace literal credentials with variables, and move the values to an ignored `.env`
 #[derive(Debug, Args)]

@@ -2,6 +2,8 @@
 
 use clap::Args;
 use keyway::migrate;
+use keyway_check::changes::Changes;
+use keyway_check::diff::TextKind;
 use keyway_code::{Code, Exit};
 use keyway_lint::migrate::Selection;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};
@@ -11,8 +13,7 @@ use super::{Target, diff, require_server, written};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::changes::{Changes, Format};
-use crate::report::diff::TextKind;
+use crate::report::Format;
 
 /// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keyway::write;
+use keyway_check::diff::TextKind;
 use keyway_clients::service::{self, SERVICE_UNIT, SOCKET_UNIT, Service, UnitFile};
 
 use super::manager::Manager;
 use crate::commands::install::difference;
 use crate::error::CliError;
-use crate::report::diff::TextKind;
 
 /// Files that are to be written.
 pub(super) struct Files {

@@ -1,6 +1,7 @@
 //! The table for people, and below it what keeps servers from working.
 
 use keyway::diagnosis::{Diagnosis, Variable};
+use keyway_check::Report;
 use keyway_code::Reason;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Origin;
@@ -11,7 +12,7 @@ use super::vault::VaultReport;
 use crate::context::CommandContext;
 use crate::report::Verbosity;
 use crate::report::table::Table;
-use crate::report::{Report, counted};
+use crate::report::counted;
 use keyway_lint::mask::in_words;
 
 /// Renders the servers.

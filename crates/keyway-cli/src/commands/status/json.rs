@@ -3,14 +3,13 @@
 use keyway::approval::{Changes, Question};
 use keyway::diagnosis::Diagnosis;
 use keyway::events::rfc3339;
+use keyway_check::Report;
+use keyway_check::report::json::{Finding, SourcePlace, findings, to_text};
 use keyway_code::Code;
 use keyway_config::environment::Origin;
-use keyway_lint::mask::in_name;
 use serde::Serialize;
 
 use super::vault::VaultReport;
-use crate::report::Report;
-use crate::report::json::{Finding, SourcePlace, findings, to_text};
 
 /// Renders the servers.
 pub(super) fn render(
@@ -38,7 +37,7 @@ struct Object<'a> {
 struct Server<'a> {
     id: String,
     name: &'a str,
-    source: Option<SourcePlace<'a>>,
+    source: Option<SourcePlace>,
     transport: Option<&'static str>,
     method: Option<&'static str>,
     state: &'static str,
@@ -118,12 +117,7 @@ impl<'a> Server<'a> {
         Self {
             id: found.id(),
             name: &found.server,
-            source: found.declared_at.as_ref().map(|place| SourcePlace {
-                file: &place.file,
-                line: place.start.line,
-                column: place.start.column,
-                pointer: in_name(place.pointer.as_str()),
-            }),
+            source: found.declared_at.as_ref().map(SourcePlace::of),
             transport: found.transport.map(|transport| transport.as_str()),
             method: found.method.map(|method| method.as_str()),
             state: found.state.state.as_str(),

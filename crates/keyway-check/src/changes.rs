@@ -1,6 +1,5 @@
 //! What a command changed or would change, for scripts and for people; never with a value.
 
-use clap::ValueEnum;
 use keyway_code::Exit;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::TextChange;
@@ -9,21 +8,12 @@ use keyway_lint::mask;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use super::Verbosity;
-use super::json::Finding;
-
-/// How to print changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Human,
-    /// One JSON object
-    Json,
-}
+use crate::report::Verbosity;
+use crate::report::json::{Finding, to_text};
 
 /// What a command changed or would change.
 #[derive(Debug)]
-pub(crate) struct Changes<'a> {
+pub struct Changes<'a> {
     diagnostics: Vec<Diagnostic>,
     files: Vec<File<'a>>,
     variables: Vec<Variable<'a>>,
@@ -52,7 +42,8 @@ struct Object<'a> {
 
 impl<'a> Changes<'a> {
     /// Begins with what is to be said.
-    pub(crate) fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
+    #[must_use]
+    pub fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
         mask::in_diagnostics(&mut diagnostics);
         Self {
             diagnostics,
@@ -62,7 +53,8 @@ impl<'a> Changes<'a> {
     }
 
     /// Adds files in the order in which they are written.
-    pub(crate) fn files(mut self, changes: impl IntoIterator<Item = &'a TextChange>) -> Self {
+    #[must_use]
+    pub fn files(mut self, changes: impl IntoIterator<Item = &'a TextChange>) -> Self {
         for change in changes {
             self = self.file(&change.file, change.before.is_some());
         }
@@ -70,14 +62,16 @@ impl<'a> Changes<'a> {
     }
 
     /// Adds one file.
-    pub(crate) fn file(mut self, file: &'a str, exists: bool) -> Self {
+    #[must_use]
+    pub fn file(mut self, file: &'a str, exists: bool) -> Self {
         let kind = if exists { "change" } else { "create" };
         self.files.push(File { file, kind });
         self
     }
 
     /// Adds a variable and where it is used.
-    pub(crate) fn variable(mut self, name: &'a str, server: &'a str, pointer: &'a Pointer) -> Self {
+    #[must_use]
+    pub fn variable(mut self, name: &'a str, server: &'a str, pointer: &'a Pointer) -> Self {
         let pointer = pointer.as_str();
         self.variables.push(Variable {
             name,
@@ -88,7 +82,8 @@ impl<'a> Changes<'a> {
     }
 
     /// Returns how the command ends: anything that was asked for and not done is a failure.
-    pub(crate) fn exit(&self) -> Exit {
+    #[must_use]
+    pub fn exit(&self) -> Exit {
         let mut found = self.diagnostics.iter();
         if found.any(|found| found.severity == Severity::Error) {
             Exit::Failed
@@ -98,8 +93,9 @@ impl<'a> Changes<'a> {
     }
 
     /// Renders the object for scripts.
-    pub(crate) fn json(&self) -> String {
-        let object = Object {
+    #[must_use]
+    pub fn json(&self) -> String {
+        to_text(&Object {
             schema_version: 1,
             diagnostics: self
                 .diagnostics
@@ -108,14 +104,12 @@ impl<'a> Changes<'a> {
                 .collect(),
             changes: &self.files,
             variables: &self.variables,
-        };
-        let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
-        text.push('\n');
-        text
+        })
     }
 
     /// Renders what is to be said to people.
-    pub(crate) fn notes(&self, verbosity: Verbosity) -> String {
+    #[must_use]
+    pub fn notes(&self, verbosity: Verbosity) -> String {
         let mut text = String::new();
         for found in &self.diagnostics {
             if verbosity == Verbosity::Quiet && found.severity != Severity::Error {

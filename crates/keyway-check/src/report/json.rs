@@ -4,10 +4,11 @@ use keyway::error::LoadError;
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
+use keyway_config::source::Location;
+use keyway_lint::mask::in_name;
 use serde::Serialize;
 
 use super::Report;
-use keyway_lint::mask::in_name;
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {
@@ -19,14 +20,16 @@ pub(super) fn render(report: &Report<'_>) -> String {
 }
 
 /// Returns everything that a report has to say, what could not be read first.
-pub(crate) fn findings<'a>(report: &'a Report<'_>) -> Vec<Finding<'a>> {
+#[must_use]
+pub fn findings<'a>(report: &'a Report<'_>) -> Vec<Finding<'a>> {
     let failures = report.failures.iter().map(Finding::of_failure);
     let findings = report.diagnostics.iter().map(Finding::of_diagnostic);
     failures.chain(findings).collect()
 }
 
 /// Returns an object as every command prints it.
-pub(crate) fn to_text(object: &impl Serialize) -> String {
+#[must_use]
+pub fn to_text(object: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
     text.push('\n');
     text
@@ -49,12 +52,12 @@ const fn is_zero(count: &usize) -> bool {
 }
 
 /// One diagnostic object of the contract.
-#[derive(Serialize)]
-pub(crate) struct Finding<'a> {
+#[derive(Debug, Serialize)]
+pub struct Finding<'a> {
     code: Code,
     severity: &'a str,
     server: Option<String>,
-    source: Option<SourcePlace<'a>>,
+    source: Option<SourcePlace>,
     message: String,
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,33 +65,42 @@ pub(crate) struct Finding<'a> {
 }
 
 /// Where something stands.
-#[derive(Serialize)]
-pub(crate) struct SourcePlace<'a> {
-    pub(crate) file: &'a str,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-    pub(crate) pointer: String,
+#[derive(Debug, Serialize)]
+pub struct SourcePlace {
+    file: String,
+    line: u32,
+    column: u32,
+    pointer: String,
 }
 
-#[derive(Serialize)]
+impl SourcePlace {
+    /// Names a place; what looks like a secret in its pointer is masked.
+    #[must_use]
+    pub fn of(location: &Location) -> Self {
+        Self {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer: in_name(location.pointer.as_str()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
 struct Fix<'a> {
     applicability: &'static str,
     title: &'a str,
 }
 
 impl<'a> Finding<'a> {
-    pub(super) fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
-        let location = diagnostic.location.as_ref();
+    /// Words a finding.
+    #[must_use]
+    pub fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
         Self {
             code: diagnostic.code,
             severity: diagnostic.severity.as_str(),
             server: diagnostic.server.as_deref().map(in_name),
-            source: location.map(|location| SourcePlace {
-                file: &location.file,
-                line: location.start.line,
-                column: location.start.column,
-                pointer: in_name(location.pointer.as_str()),
-            }),
+            source: diagnostic.location.as_ref().map(SourcePlace::of),
             message: diagnostic.message.clone(),
             hint: diagnostic.hint.clone(),
             fix: diagnostic.fix.as_ref().map(|fix| Fix {
@@ -107,7 +119,7 @@ impl<'a> Finding<'a> {
             severity: "error",
             server: None,
             source: failure.path().map(|file| SourcePlace {
-                file,
+                file: file.to_owned(),
                 line: 1,
                 column: 1,
                 pointer: String::new(),

@@ -29,10 +29,7 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
             .map(|location| Related::new(location, "there"));
         diagnostics.truncate(1);
     }
-    let look = Look {
-        verbosity: Verbosity::Normal,
-        colors: false,
-    };
+    let look = Look::new(Verbosity::Normal);
     let plugins = [loaded];
     Report::new(&plugins, diagnostics, &[]).render(format, look)
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use keyway_config::diagnostic::Diagnostic;
 use tempfile::TempDir;
 
-use crate::error::CliError;
+use crate::error::CheckError;
 
 /// The files of a commit.
-pub(super) struct Earlier {
+pub(crate) struct Earlier {
     /// Removed when this is dropped.
     _folder: TempDir,
     /// Where the folder of the call is in it.
@@ -27,8 +27,8 @@ pub(super) struct Earlier {
 
 impl Earlier {
     /// Writes the files of the commit that `reference` names.
-    pub(super) fn at(reference: &str) -> Result<Self, CliError> {
-        let failed = |source| CliError::Since {
+    pub(crate) fn at(reference: &str) -> Result<Self, CheckError> {
+        let failed = |source| CheckError::Since {
             reference: reference.to_owned(),
             source,
         };
@@ -62,19 +62,17 @@ impl Earlier {
     }
 
     /// Returns where the paths of a call were, those that were there.
-    pub(super) fn paths(&self, paths: &[&Path]) -> Vec<PathBuf> {
-        let here = [Path::new(".")];
-        let paths = if paths.is_empty() { &here } else { paths };
+    pub(crate) fn paths(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let earlier = paths.iter().map(|path| match path.strip_prefix(&self.top) {
             Ok(below) => self.tree.join(below),
-            Err(_) if *path == Path::new(".") => self.here.clone(),
+            Err(_) if path == Path::new(".") => self.here.clone(),
             Err(_) => self.here.join(path),
         });
         earlier.filter(|path| path.exists()).collect()
     }
 
     /// Names the files of findings as they are named today.
-    pub(super) fn rename(&self, findings: &mut [Diagnostic]) {
+    pub(crate) fn rename(&self, findings: &mut [Diagnostic]) {
         let here = format!("{}/", self.here.display()).replace("//", "/");
         let tree = format!("{}/", self.tree.display());
         for location in findings.iter_mut().filter_map(|it| it.location.as_mut()) {

@@ -8,10 +8,10 @@ use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::Fix;
 use keyway_config::source::{Location, Span};
 use keyway_lint::RULES;
+use keyway_lint::mask::{in_name, looks_secret};
 use serde_json::{Value, json};
 
 use super::{Report, Text, identity};
-use keyway_lint::mask::{in_name, looks_secret};
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {

@@ -2,36 +2,51 @@
 
 use keyway_config::json;
 use keyway_config::source::Source;
+use keyway_lint::mask::Mask;
 use keyway_secret::printable;
 use similar::{ChangeTag, TextDiff};
 
-use keyway_lint::mask::Mask;
-
 /// A file before and after.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Diff<'a> {
-    /// The file as it was; empty text for one that is not there yet.
-    pub(crate) before: &'a Source,
-    /// The file as it would be.
-    pub(crate) after: &'a Source,
-    /// What kind of text it is.
-    pub(crate) kind: TextKind,
-    /// Texts of our own making, which are shown wherever they stand in the new file.
-    pub(crate) ours: &'a [String],
+pub struct Diff<'a> {
+    before: &'a Source,
+    after: &'a Source,
+    kind: TextKind,
+    ours: &'a [String],
 }
 
 /// What kind of text a file is, which decides what is shown of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TextKind {
+#[non_exhaustive]
+pub enum TextKind {
     /// A configuration file: values are masked by where they stand.
     Document,
     /// Anything else: what is not changed is not shown, since it may hold anything.
     Prose,
 }
 
-impl Diff<'_> {
+impl<'a> Diff<'a> {
+    /// Compares a file as it was, with empty text for one that is not there yet, and as it would be.
+    #[must_use]
+    pub const fn new(before: &'a Source, after: &'a Source, kind: TextKind) -> Self {
+        Self {
+            before,
+            after,
+            kind,
+            ours: &[],
+        }
+    }
+
+    /// Sets texts of our own making, which are shown wherever they stand in the new file.
+    #[must_use]
+    pub const fn ours(mut self, ours: &'a [String]) -> Self {
+        self.ours = ours;
+        self
+    }
+
     /// Renders the changed lines, those of a document with the lines around them.
-    pub(crate) fn render(&self) -> String {
+    #[must_use]
+    pub fn render(&self) -> String {
         let diff = TextDiff::from_lines(self.before.text(), self.after.text());
         let (before, after) = (
             masked(self.before, self.kind, &[]),
@@ -67,8 +82,17 @@ impl Diff<'_> {
     }
 }
 
+/// Renders what would change in a file; `before` is `None` for one that is not there yet.
+#[must_use]
+pub fn render_change(file: &str, (before, after): (Option<&str>, &str), kind: TextKind) -> String {
+    let before = Source::new(file, before.unwrap_or_default().as_bytes());
+    let after = Source::new(file, after.as_bytes());
+    Diff::new(&before, &after, kind).render()
+}
+
 /// Renders lines behind the end of a file, of which nothing else is shown.
-pub(crate) fn render_added(file: &str, exists: bool, added: &[String]) -> String {
+#[must_use]
+pub fn render_added(file: &str, exists: bool, added: &[String]) -> String {
     let mut out = header(file, exists);
     for line in added {
         out.push_str(&format!("+{}\n", printable(line)));

@@ -118,7 +118,8 @@ fn summary(report: &Report<'_>, look: Look) -> String {
 }
 
 /// Returns a number with its noun.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

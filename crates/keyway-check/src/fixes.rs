@@ -4,27 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use keyway::error::WriteError;
 use keyway::load::Loaded;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::source::Source;
 
-use crate::error::CliError;
-use crate::report::diff::{Diff, TextKind};
+use crate::diff::{Diff, TextKind};
 use crate::report::document;
 
-/// What the fixes changed.
+/// What fixes changed, or would change.
 #[derive(Debug, Default)]
-pub(super) struct Fixes {
+#[non_exhaustive]
+pub struct Fixed {
     /// How many were applied.
-    pub(super) count: usize,
+    pub count: usize,
     /// The files, each once.
-    pub(super) changes: Vec<Change>,
+    pub files: Vec<FixedFile>,
 }
 
-/// A file before and after.
+/// A file before and after its fixes.
 #[derive(Debug)]
-pub(super) struct Change {
+pub struct FixedFile {
     before: Source,
     after: Source,
     kind: TextKind,
@@ -32,12 +33,12 @@ pub(super) struct Change {
 }
 
 /// Applies every fix up to `level` until none is left, and changes `plugins` accordingly.
-pub(super) fn apply(
+pub(crate) fn apply(
     plugins: &mut [Loaded],
     level: Applicability,
     lint: impl Fn(&Loaded) -> Vec<Diagnostic>,
-) -> Fixes {
-    let mut fixes = Fixes::default();
+) -> Fixed {
+    let mut fixes = Fixed::default();
     let mut changed = BTreeSet::new();
     for loaded in plugins {
         let original = loaded.clone();
@@ -62,21 +63,21 @@ pub(super) fn apply(
             .iter()
             .filter_map(|file| change(&original, loaded, file));
         // The same file given twice gets the same fixes twice; it is changed once.
-        let new: Vec<Change> = new
+        let new: Vec<FixedFile> = new
             .filter(|change| changed.insert(change.identity()))
             .collect();
         if !new.is_empty() {
             fixes.count += count;
         }
-        fixes.changes.extend(new);
+        fixes.files.extend(new);
     }
     fixes
 }
 
-impl Fixes {
+impl Fixed {
     /// Writes every changed file; those before a failure stay written, each of them whole.
-    pub(super) fn write(&self) -> Result<(), CliError> {
-        for change in &self.changes {
+    pub(crate) fn write(&self) -> Result<(), WriteError> {
+        for change in &self.files {
             if let Some(path) = &change.path {
                 let (before, after) = (change.before.text(), change.after.text());
                 keyway::write::replace(path, before.as_bytes(), after.as_bytes())?;
@@ -86,23 +87,11 @@ impl Fixes {
     }
 }
 
-impl Change {
-    /// Shows the change.
-    pub(super) fn diff(&self) -> String {
-        let Self {
-            before,
-            after,
-            kind,
-            ..
-        } = self;
-        let kind = *kind;
-        Diff {
-            before,
-            after,
-            kind,
-            ours: &[],
-        }
-        .render()
+impl FixedFile {
+    /// Shows the change as a diff for people, with secrets masked.
+    #[must_use]
+    pub fn diff(&self) -> String {
+        Diff::new(&self.before, &self.after, self.kind).render()
     }
 
     fn identity(&self) -> PathBuf {
@@ -111,9 +100,9 @@ impl Change {
     }
 }
 
-fn change(original: &Loaded, fixed: &Loaded, file: &str) -> Option<Change> {
+fn change(original: &Loaded, fixed: &Loaded, file: &str) -> Option<FixedFile> {
     let (before, after) = (original.source(file)?, fixed.source(file)?);
-    (before.text() != after.text()).then(|| Change {
+    (before.text() != after.text()).then(|| FixedFile {
         before: before.clone(),
         after: after.clone(),
         kind: match document(original, file) {

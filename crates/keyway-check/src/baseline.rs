@@ -1,0 +1,101 @@
+//! Findings that are known already, kept in a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use serde::{Deserialize, Serialize};
+
+use crate::error::CheckError;
+use crate::report::identity;
+
+/// Findings that are known already, by what stays when lines move; with how often each occurs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Baseline {
+    version: u32,
+    findings: BTreeMap<String, usize>,
+}
+
+/// What a baseline made of findings.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct NewFindings {
+    /// What is new.
+    pub kept: Vec<Diagnostic>,
+    /// How many are known.
+    pub suppressed: usize,
+    /// How many of the baseline are gone.
+    pub gone: usize,
+}
+
+impl Baseline {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CheckError::Baseline`] if it cannot be read, or is not a baseline.
+    pub fn read(file: &Path) -> Result<Self, CheckError> {
+        let failed = |source| CheckError::Baseline {
+            path: file.to_path_buf(),
+            source,
+        };
+        let text = fs::read_to_string(file).map_err(failed)?;
+        let read: Result<Self, _> = serde_json::from_str(&text);
+        read.map_err(|_| {
+            failed(std::io::Error::other(
+                "not a baseline that `keyway check` wrote",
+            ))
+        })
+    }
+
+    /// Makes one of what was found; notes are never errors, so they are left out.
+    #[must_use]
+    pub fn of(found: &[Diagnostic]) -> Self {
+        let mut findings = BTreeMap::new();
+        for found in found.iter().filter(|it| it.severity > Severity::Info) {
+            *findings.entry(identity(found)).or_default() += 1;
+        }
+        Self {
+            version: 1,
+            findings,
+        }
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CheckError::Baseline`] if it cannot be written.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a file of our own making that the person names; it holds no value"
+    )]
+    pub fn write(&self, file: &Path) -> Result<(), CheckError> {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        fs::write(file, text).map_err(|source| CheckError::Baseline {
+            path: file.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Drops what is known, each as often as it is known.
+    #[must_use]
+    pub fn apply(mut self, found: Vec<Diagnostic>) -> NewFindings {
+        let before = found.len();
+        let mut kept = found;
+        kept.retain(|found| match self.findings.get_mut(&identity(found)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+        NewFindings {
+            suppressed: before - kept.len(),
+            kept,
+            gone: self.findings.values().sum(),
+        }
+    }
+}

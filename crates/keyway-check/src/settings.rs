@@ -1,0 +1,45 @@
+//! Where a repository says how it is checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use keyway_config::source::MAX_BYTES;
+use keyway_lint::check_settings::CheckSettings;
+
+use crate::error::CheckError;
+
+/// Finds the settings of a repository: `keyway.toml` in the folder of a path, or above it up to
+/// the top of the repository.
+pub(crate) fn settings_above(path: &Path) -> Result<Option<(PathBuf, CheckSettings)>, CheckError> {
+    let folder = if path.is_dir() {
+        path
+    } else {
+        path.parent().unwrap_or(Path::new("."))
+    };
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let Ok(folder) = fs::canonicalize(folder) else {
+        return Ok(None);
+    };
+    let top = keyway::load::repository_of(&folder);
+    let top = top.unwrap_or_else(|| folder.clone());
+    for folder in folder.ancestors().take_while(|it| it.starts_with(&top)) {
+        let file = folder.join(SETTINGS_FILE);
+        if !file.is_file() {
+            continue;
+        }
+        let bytes = keyway::read::bounded(&file, MAX_BYTES).map_err(keyway::Error::from)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let settings = CheckSettings::parse(&text).map_err(|source| CheckError::Settings {
+            file: Some(file),
+            source,
+        })?;
+        return Ok(Some((folder.to_path_buf(), settings)));
+    }
+    Ok(None)
+}
+
+const SETTINGS_FILE: &str = "keyway.toml";

@@ -1,0 +1,91 @@
+//! What is checked: files as they are named, and every host's file below a folder.
+
+use std::path::{Path, PathBuf};
+
+use keyway::error::LoadError;
+use keyway::load::tree::Exclusions;
+use keyway::load::{Loaded, Loader};
+
+/// Something to check.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Input {
+    /// A file, or a folder that is searched.
+    Path(PathBuf),
+    /// A text that was read already, for example from standard input.
+    Text(Box<Result<Loaded, LoadError>>),
+}
+
+/// What was found at the inputs of a check.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Targets {
+    /// What could be read, in the order of the inputs.
+    pub plugins: Vec<Loaded>,
+    /// What could not.
+    pub failures: Vec<LoadError>,
+    /// Whether a folder has more than is looked at.
+    pub is_cut: bool,
+    /// The paths among the inputs.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Reads everything; each input fails on its own.
+pub(crate) fn read(
+    loader: &Loader,
+    inputs: Vec<Input>,
+    exclusions: Option<&Exclusions>,
+) -> Targets {
+    let mut targets = Targets::default();
+    if inputs.is_empty() {
+        targets.paths.push(PathBuf::from("."));
+        targets.folder(loader, Path::new("."), exclusions);
+        // From a folder inside of a plugin the plugin is meant, as with every command.
+        if targets.plugins.is_empty() && targets.failures.is_empty() {
+            let above = loader.discover(Path::new("."));
+            targets.plugins.extend(above.ok());
+        }
+        return targets;
+    }
+    let paths = inputs.iter().filter_map(|input| match input {
+        Input::Path(path) => Some(path.clone()),
+        Input::Text(_) => None,
+    });
+    targets.paths.extend(paths);
+    let files = targets.paths.iter().filter(|path| !path.is_dir());
+    let files: Vec<PathBuf> = files.cloned().collect();
+    let mut files = loader.load_all(&files).into_iter();
+    for input in inputs {
+        match input {
+            Input::Text(loaded) => targets.add(*loaded),
+            Input::Path(path) if path.is_dir() => targets.folder(loader, &path, exclusions),
+            Input::Path(_) => {
+                if let Some(file) = files.next() {
+                    targets.add(file);
+                }
+            }
+        }
+    }
+    targets
+}
+
+impl Targets {
+    fn add(&mut self, loaded: Result<Loaded, LoadError>) {
+        match loaded {
+            Ok(loaded) => self.plugins.push(loaded),
+            Err(error) => self.failures.push(error),
+        }
+    }
+
+    fn folder(&mut self, loader: &Loader, folder: &Path, exclusions: Option<&Exclusions>) {
+        let is_excluded = |path: &Path| exclusions.is_some_and(|it| it.has(path));
+        match loader.load_tree(folder, &is_excluded) {
+            Ok(tree) => {
+                self.plugins.extend(tree.plugins);
+                self.failures.extend(tree.failures);
+                self.is_cut |= tree.is_cut;
+            }
+            Err(error) => self.failures.push(error),
+        }
+    }
+}
