@@ -9,12 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CheckError;
 use crate::report::identity;
+use crate::report::json::to_text;
 
 /// Findings that are known already, by what stays when lines move; with how often each occurs.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Baseline {
-    version: u32,
     findings: BTreeMap<String, usize>,
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct BaselineFile<F> {
+    version: u32,
+    findings: F,
 }
 
 /// What a baseline made of findings.
@@ -41,12 +48,13 @@ impl Baseline {
             source,
         };
         let text = fs::read_to_string(file).map_err(failed)?;
-        let read: Result<Self, _> = serde_json::from_str(&text);
-        read.map_err(|_| {
-            failed(std::io::Error::other(
+        let read: Result<BaselineFile<_>, _> = serde_json::from_str(&text);
+        match read {
+            Ok(BaselineFile { findings, .. }) => Ok(Self { findings }),
+            Err(_) => Err(failed(std::io::Error::other(
                 "not a baseline that `keyway check` wrote",
-            ))
-        })
+            ))),
+        }
     }
 
     /// Makes one of what was found; notes are never errors, so they are left out.
@@ -56,10 +64,7 @@ impl Baseline {
         for found in found.iter().filter(|it| it.severity > Severity::Info) {
             *findings.entry(identity(found)).or_default() += 1;
         }
-        Self {
-            version: 1,
-            findings,
-        }
+        Self { findings }
     }
 
     /// Writes a file.
@@ -72,8 +77,10 @@ impl Baseline {
         reason = "a file of our own making that the person names; it holds no value"
     )]
     pub fn write(&self, file: &Path) -> Result<(), CheckError> {
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
+        let text = to_text(&BaselineFile {
+            version: 1,
+            findings: &self.findings,
+        });
         fs::write(file, text).map_err(|source| CheckError::Baseline {
             path: file.to_path_buf(),
             source,

@@ -17,6 +17,7 @@ mod error;
 mod filter;
 mod fixes;
 pub mod report;
+pub mod schema;
 mod settings;
 mod targets;
 

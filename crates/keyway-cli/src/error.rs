@@ -14,10 +14,10 @@ use keyway::store::StoreError;
 use keyway::variables::KeepError;
 use keyway::vault::VaultError;
 use keyway_check::CheckError;
+use keyway_clients::convert::ConvertError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
-use keyway_config::portable::MergeFault;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
@@ -39,12 +39,6 @@ pub(crate) enum CliError {
     /// A client's file was left as it is.
     #[error(transparent)]
     Install(#[from] InstallError),
-    /// The client has an entry of that name, which is not ours.
-    #[error("{client} already has an entry `{name}`")]
-    NameTaken { name: String, client: &'static str },
-    /// The client has an entry of that name, which is ours and of another plugin.
-    #[error("{client} already has an entry `{name}` for a server of another plugin")]
-    OtherPluginsName { name: String, client: &'static str },
     /// A word is the name of a server here, and a folder or file with servers of its own.
     #[error("`{word}` is a server of this plugin, and a plugin of its own")]
     ServerOrPath { word: String },
@@ -76,12 +70,8 @@ pub(crate) enum CliError {
         list: &'static str,
     },
     /// Entries cannot be added to a host's file.
-    #[error("`{}` is left as it is", printable(file))]
-    NotMerged {
-        file: String,
-        #[source]
-        source: MergeFault,
-    },
+    #[error(transparent)]
+    Convert(ConvertError),
     /// A migration would leave a server that does not work.
     #[error("nothing was changed: `{server}` would not work afterwards")]
     NotMigrated {
@@ -161,12 +151,6 @@ pub(crate) enum CliError {
     /// Nothing can be told to the service manager.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The service manager did not do it.
-    #[error("`{command}` failed: {said}")]
-    Manager { command: String, said: String },
-    /// A file of that name is not ours.
-    #[error("`{}` already exists and was not written by Keyway", path.display())]
-    UnmanagedUnitFile { path: PathBuf },
     /// No variable was kept.
     #[error(transparent)]
     Keep(KeepError),
@@ -248,7 +232,7 @@ impl CliError {
             Self::Late { .. } => Code::Timeout,
             Self::SkippedEntry(skipped) => skipped.code,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
-            Self::NotMerged { .. } => Code::NotConverted,
+            Self::Convert(_) => Code::NotConverted,
             Self::UnknownTool { .. } => Code::UnknownTool,
             Self::BadArguments { .. } => Code::BadArguments,
             Self::Settings(_) => Code::InvalidSetting,
@@ -269,12 +253,8 @@ impl CliError {
             Self::Write(_)
             | Self::Migrate(_)
             | Self::Install(_)
-            | Self::NameTaken { .. }
-            | Self::OtherPluginsName { .. }
             | Self::Listen(_)
             | Self::Service(_)
-            | Self::Manager { .. }
-            | Self::UnmanagedUnitFile { .. }
             | Self::Ask(_)
             | Self::Traces(_)
             | Self::Token(_)
@@ -358,13 +338,15 @@ impl CliError {
             Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
-            Self::NameTaken { .. } | Self::OtherPluginsName { .. } => Some(
+            Self::Install(
+                InstallError::NameTaken { .. } | InstallError::OtherPluginsName { .. },
+            ) => Some(
                 "use `--as NAME`, or `--replace`; `keyway uninstall` restores it".to_owned(),
             ),
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())
             }
-            Self::NotMerged { .. } => Some(
+            Self::Convert(_) => Some(
                 "without `--into` the entries are printed, to be added by hand".to_owned(),
             ),
             Self::Migrate(_) => {
@@ -409,6 +391,18 @@ impl From<CheckError> for CliError {
             CheckError::Host(error) => Self::Host(error),
             CheckError::Write(error) => Self::Write(error),
             error => Self::Check(error),
+        }
+    }
+}
+
+impl From<ConvertError> for CliError {
+    fn from(error: ConvertError) -> Self {
+        match error {
+            ConvertError::Read(error) => error.into(),
+            ConvertError::UnknownServer { name } => {
+                keyway::Error::UnknownServer { name, near: None }.into()
+            }
+            error => Self::Convert(error),
         }
     }
 }

@@ -8,6 +8,14 @@ pub(crate) mod table;
 use clap::ValueEnum;
 pub(crate) use keyway_check::Verbosity;
 pub(crate) use keyway_check::report::counted;
+use serde::Serialize;
+
+/// Returns an object as every command prints it.
+pub(crate) fn to_text(object: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
+    text.push('\n');
+    text
+}
 
 /// How to print what is for people, or for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

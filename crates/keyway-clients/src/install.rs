@@ -9,11 +9,13 @@ mod adopt;
 mod bridges;
 mod entry;
 mod error;
+mod installation;
 mod json;
 mod meaning;
 mod native;
 mod receipts;
 mod remote;
+mod restoration;
 mod toml;
 mod value;
 mod yaml;
@@ -34,10 +36,12 @@ pub use self::bridges::recognise;
 pub use self::entry::{Command, HelperEntry, Listed, OwnEntry};
 use self::entry::{dialect_of, kept_members};
 pub use self::error::InstallError;
+pub use self::installation::{Installation, entry_name};
 use self::meaning::Meaning;
 pub use self::native::recognise_declared;
 pub use self::receipts::{Receipt, Receipts, StandsFor};
 pub use self::remote::{Recognised, Remote};
+pub use self::restoration::Restoration;
 
 /// A client's file as it was read. Its text may hold a secret, so `Debug` leaves it out.
 #[derive(Clone)]

@@ -3,7 +3,10 @@
 
 pub mod claude_code;
 pub mod clients;
+pub mod convert;
 pub mod host_pages;
 pub mod install;
+pub mod own_entries;
 pub mod service;
 pub mod survey;
+pub mod takeover;

@@ -1,15 +1,22 @@
 //! The gateway as a service of one person: what a service manager is told about it.
 //!
-//! Text only: the caller writes the file and asks the service manager to start it. A service has
-//! no shell: what it finds in its environment stands in the file, and no credential ever does.
+//! A [`Service`] is text; [`ServiceFiles`] writes it, and the [`ServiceManager`] starts it. A service
+//! has no shell: what it finds in its environment stands in the file, and no credential ever does.
 
+mod files;
 mod launchd;
+mod manager;
 mod systemd;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use keyway::error::WriteError;
 use thiserror::Error;
+
+pub use self::files::ServiceFiles;
+pub use self::manager::{ServiceManager, ServiceState};
 
 /// A service that serves plugins.
 #[derive(Debug, Clone)]
@@ -104,7 +111,7 @@ pub fn launchd_folder(home: PathBuf) -> PathBuf {
 }
 
 /// Why there is no service.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServiceError {
     /// A line break in a path, for example.
@@ -113,6 +120,31 @@ pub enum ServiceError {
         /// The text.
         text: String,
     },
+    /// The service manager did not do it.
+    #[error("`{command}` failed: {said}")]
+    Manager {
+        /// Its command line.
+        command: String,
+        /// The last line that it printed.
+        said: String,
+    },
+    /// A file of that name is not ours.
+    #[error("`{}` already exists and was not written by Keyway", path.display())]
+    UnmanagedUnitFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or its folder cannot be read or made.
+    #[error("cannot write `{}`", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
 }
 
 /// The name of the socket unit, which is what is switched on and off.

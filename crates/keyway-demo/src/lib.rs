@@ -10,6 +10,7 @@ mod credentials;
 mod demo;
 mod error;
 mod journal;
+mod outcome;
 mod plugin;
 mod servers;
 mod settings;
@@ -17,16 +18,19 @@ mod signature;
 mod stdio;
 mod tour;
 mod user_agent;
+mod visits;
 
 pub use self::clock::DemoClock;
 pub use self::demo::{Demo, Open};
 pub use self::error::DemoError;
 pub use self::journal::{Event, Journal, Seen};
+pub use self::outcome::{Outcome, Renewal};
 pub use self::settings::Settings;
 pub use self::signature::signed_headers;
 pub use self::stdio::serve_stdio;
 pub use self::tour::{Row, Tour};
 pub use self::user_agent::UserAgent;
+pub use self::visits::Visits;
 
 /// The first argument with which the binary is the headers helper of the demo.
 pub const SIGN_WORD: &str = "__demo-sign";

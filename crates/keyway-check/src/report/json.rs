@@ -7,6 +7,7 @@ use keyway_config::edit::Applicability;
 use keyway_config::source::Location;
 use keyway_lint::mask::in_name;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::Report;
 
@@ -19,17 +20,24 @@ pub(super) fn render(report: &Report<'_>) -> String {
     })
 }
 
-/// Returns everything that a report has to say, what could not be read first.
+/// Returns everything that a report has to say, what could not be read first: the array `diagnostics`
+/// as it stands in a pretty-printed object.
 #[must_use]
-pub fn findings<'a>(report: &'a Report<'_>) -> Vec<Finding<'a>> {
+pub fn diagnostics(report: &Report<'_>) -> Box<RawValue> {
+    let text = serde_json::to_string_pretty(&findings(report)).unwrap_or_default();
+    // A string of JSON holds no line break, so every one of them is layout.
+    let text = text.replace('\n', "\n  ");
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn findings<'a>(report: &'a Report<'_>) -> Vec<Finding<'a>> {
     let failures = report.failures.iter().map(Finding::of_failure);
     let findings = report.diagnostics.iter().map(Finding::of_diagnostic);
     failures.chain(findings).collect()
 }
 
 /// Returns an object as every command prints it.
-#[must_use]
-pub fn to_text(object: &impl Serialize) -> String {
+pub(crate) fn to_text(object: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
     text.push('\n');
     text
@@ -53,7 +61,7 @@ const fn is_zero(count: &usize) -> bool {
 
 /// One diagnostic object of the contract.
 #[derive(Debug, Serialize)]
-pub struct Finding<'a> {
+pub(crate) struct Finding<'a> {
     code: Code,
     severity: &'a str,
     server: Option<String>,
@@ -66,7 +74,7 @@ pub struct Finding<'a> {
 
 /// Where something stands.
 #[derive(Debug, Serialize)]
-pub struct SourcePlace {
+struct SourcePlace {
     file: String,
     line: u32,
     column: u32,
@@ -74,9 +82,7 @@ pub struct SourcePlace {
 }
 
 impl SourcePlace {
-    /// Names a place; what looks like a secret in its pointer is masked.
-    #[must_use]
-    pub fn of(location: &Location) -> Self {
+    fn of(location: &Location) -> Self {
         Self {
             file: location.file.to_string(),
             line: location.start.line,
@@ -94,8 +100,7 @@ struct Fix<'a> {
 
 impl<'a> Finding<'a> {
     /// Words a finding.
-    #[must_use]
-    pub fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
+    pub(crate) fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
         Self {
             code: diagnostic.code,
             severity: diagnostic.severity.as_str(),

@@ -8,6 +8,9 @@ use keyway::{Error, Host, Plugin};
 use keyway_config::declared::Endpoint;
 use url::Url;
 
+/// The name of the plugin, which is that of its folder.
+pub(crate) use keyway_clients::own_entries::OWN_PLUGIN as NAME;
+
 use crate::error::CliError;
 use crate::vault::folders;
 
@@ -55,7 +58,5 @@ pub(crate) fn name_at(plugin: &Plugin, url: &Url) -> Option<String> {
     Some(found?.1.name.clone())
 }
 
-/// The name of the plugin, which is that of its folder.
-pub(crate) const NAME: &str = "own";
 /// What its servers are called from anywhere.
 pub(crate) const PREFIX: &str = "own:";

@@ -5,26 +5,24 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use keyway::host::SignInOutcome;
 use keyway::sign_in::PromptPolicy;
-use keyway::variables::KeptVariables;
 use keyway::{Approved, Host, Plan};
 use keyway_clients::clients::{CLIENTS, Client};
-use keyway_clients::install::{ClientFile, Command, Home, OwnEntry, Receipt, Receipts, Remote};
+use keyway_clients::install::{Command, Home, InstallError, Remote, entry_name};
+use keyway_clients::own_entries::{name_of_command, name_of_url};
 use keyway_code::Exit;
 use keyway_config::environment::Variables;
-use keyway_secret::{Clock as _, Secret, SystemClock, printable};
+use keyway_secret::{Secret, printable};
 use url::Url;
 
-use super::adopt::machine;
+use super::adopt::{machine, store_values};
 use super::client_entry::{self, Via};
-use super::install::{NO_HOME, ask, entry_name, lines};
+use super::install::{ask, data_folder, lines};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::arguments::server::address;
 use crate::context::CommandContext;
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::vault::open_vault;
 
 /// Add a server of your own, sign in to it, and add it to MCP clients
 ///
@@ -76,10 +74,8 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
     let clients = arguments.chosen_clients(context)?;
     let mut home = Home::open(&own_plugin::folder()?)?;
     if home.names().contains(&name) {
-        return Err(CliError::NameTaken {
-            name,
-            client: "your own plugin",
-        });
+        let client = "your own plugin";
+        return Err(InstallError::NameTaken { name, client }.into());
     }
     let (server, remote) = match &wanted {
         Wanted::Program(command) => (home.add_program(&name, command)?, None),
@@ -89,18 +85,19 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
             (adopted.server, Some(remote))
         }
     };
-    let vault = open_vault()?;
-    let kept = KeptVariables::new(&vault)?;
-    for (name, value) in home.values() {
-        kept.set(&name, &value, SystemClock.wall())?;
-    }
+    store_values(&home.values())?;
     home.write()?;
     context.print_aside(&format!("added `own:{}`\n", printable(&server)));
     let remote = remote.unwrap_or_else(|| Remote::new("", "stdio"));
     let via = arguments
         .via
         .filter(|_| matches!(wanted, Wanted::Remote(_)));
-    let written = install(&clients, &server, (via, &remote))?;
+    let machine = machine()?;
+    let files = clients.iter().map(|it| (*it, (it.user)(&machine.homes)));
+    let files: Vec<_> = files.collect();
+    let via = via.unwrap_or(Via::Run).into();
+    let entries = client_entry::own_entries()?;
+    let written = entries.install(&files, &server, (via, &remote), &data_folder()?)?;
     context.print(&lines("wrote", &written), Exit::Done)?;
     for client in &clients {
         if context.verbosity != Verbosity::Quiet {
@@ -233,107 +230,4 @@ fn approve(host: &Host, server: &str) -> Result<Approved<Plan>, CliError> {
         host.store_approval(question)?;
     }
     Ok(plugin.plan(server)?.approved_before()?)
-}
-
-/// Writes the server into clients' files; a name that a client has already is an error there.
-fn install(
-    clients: &[&'static Client],
-    server: &str,
-    (via, remote): (Option<Via>, &Remote),
-) -> Result<Vec<std::path::PathBuf>, CliError> {
-    let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
-    let machine = machine()?;
-    let mut written = Vec::new();
-    let mut records = Receipts::open(&data)?;
-    for client in clients {
-        let own = match via {
-            Some(_) => client_entry::of(client, server, (via, remote))?,
-            None => client_entry::run(server)?,
-        };
-        let mut file = ClientFile::read(client, (client.user)(&machine.homes))?;
-        if file.entries()?.iter().any(|entry| entry.name == server) {
-            let (name, client) = (server.to_owned(), client.title);
-            return Err(CliError::NameTaken { name, client });
-        }
-        let patch = file.put(server, &own)?;
-        let mut receipt = Receipt::new(&file, (server, &own), &patch);
-        receipt.own_server = Some(server.to_owned());
-        records.back_up(&file)?;
-        records.all.push(receipt);
-        records.save()?;
-        file.write(false)?;
-        written.push(file.path().to_path_buf());
-        debug_assert!(matches!(own, OwnEntry::Run(_) | OwnEntry::Helper(_)));
-    }
-    Ok(written)
-}
-
-/// Takes the name of a server from its host: `linear` for `mcp.linear.app`.
-fn name_of_url(url: &Url) -> String {
-    let host = url.host_str().unwrap_or("server");
-    if url
-        .host()
-        .is_some_and(|host| !matches!(host, url::Host::Domain(_)))
-    {
-        return entry_name(host.trim_matches(['[', ']']));
-    }
-    let mut labels: Vec<&str> = host.split('.').collect();
-    if labels.len() > 1 {
-        labels.pop();
-    }
-    let is_plain = |label: &&&str| !matches!(**label, "mcp" | "www" | "api" | "co" | "com");
-    let label = labels.iter().rev().find(is_plain);
-    entry_name(label.unwrap_or(&host))
-}
-
-/// Takes the name of a server from its command: the package that a runner runs, else the program.
-fn name_of_command(words: &[String]) -> String {
-    let base = |word: &str| {
-        let name = word.rsplit('/').next().unwrap_or(word);
-        let name = name
-            .split('@')
-            .find(|part| !part.is_empty())
-            .unwrap_or(name);
-        let name = name.strip_prefix("mcp-server-").unwrap_or(name);
-        let name = name.strip_prefix("server-").unwrap_or(name);
-        entry_name(name.trim_end_matches("-mcp"))
-    };
-    let is_runner = |word: &str| matches!(word, "npx" | "uvx" | "bunx" | "pnpx" | "pipx");
-    let mut rest = words.iter().map(String::as_str);
-    let program = rest.next().unwrap_or("server");
-    let package = rest.find(|word| !word.starts_with('-'));
-    match package.filter(|_| is_runner(program)) {
-        Some(package) => base(package),
-        None => base(program),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_what_a_person_would_say() {
-        for (url, name) in [
-            ("https://mcp.linear.app/mcp", "linear"),
-            ("https://linear.app", "linear"),
-            ("https://api.example.co.uk/mcp", "example"),
-            ("https://mcp.example.com:8443/sse", "example"),
-            ("http://127.0.0.1:8000/mcp", "127-0-0-1"),
-            ("http://localhost:1/mcp", "localhost"),
-        ] {
-            assert_eq!(name_of_url(&Url::parse(url).unwrap()), name, "{url}");
-        }
-        for (line, name) in [
-            ("uvx mcp-server-time", "time"),
-            (
-                "npx -y @modelcontextprotocol/server-everything@1.0",
-                "everything",
-            ),
-            ("/opt/bin/wiki --stdio", "wiki"),
-        ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(name_of_command(&words), name, "{line}");
-        }
-    }
 }

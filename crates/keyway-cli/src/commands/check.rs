@@ -230,7 +230,10 @@ impl Check {
             String::new()
         } else {
             let colors = self.format == Format::Human && context.colors_output();
-            report.render(self.format.into(), Look::new(context.verbosity).colors(colors))
+            report.render(
+                self.format.into(),
+                Look::new(context.verbosity).colors(colors),
+            )
         };
         context.print(&text, exit)?;
         if (self.mend.fix || self.diff) && context.verbosity != Verbosity::Quiet {

@@ -12,10 +12,9 @@ use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::adopt::machine;
-use super::install::NO_HOME;
+use super::install::data_folder;
 use super::tools::Format;
 use crate::context::CommandContext;
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::table::Table;
@@ -65,8 +64,7 @@ pub(super) fn mark_stale(
     machine: &Machine<'_>,
     found: &mut [SurveyedClient],
 ) -> Result<(), CliError> {
-    let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
-    let records = Receipts::open(&data)?;
+    let records = Receipts::open(&data_folder()?)?;
     for receipt in machine.stale(&records.all) {
         let clients = found
             .iter_mut()

@@ -7,18 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use keyway::error::LoadError;
-use keyway::{read, write};
 use keyway_check::changes::Changes;
 use keyway_check::diff::{TextKind, render_change};
 use keyway_clients::clients::Client;
+use keyway_clients::convert::{Converted, read_host_file};
 use keyway_code::Exit;
 use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect};
-use keyway_config::document::{Document, DocumentKind};
+use keyway_config::document::Document;
 use keyway_config::edit::TextChange;
-use keyway_config::portable::{merge, new_file};
-use keyway_config::source::{MAX_BYTES, Pointer, Source};
-use keyway_lint::convert::{Conversion, convert};
+use keyway_config::portable::new_file;
+use keyway_config::source::Pointer;
+use keyway_lint::convert::Conversion;
 use keyway_secret::printable;
 
 use super::install::user_file;
@@ -161,31 +160,7 @@ fn document(host: &str, file: Option<&Path>) -> Result<Document, CliError> {
             }
         },
     };
-    Ok(parse(
-        dialect,
-        &path,
-        &read::bounded(&path, MAX_BYTES).map_err(keyway::Error::from)?,
-    ))
-}
-
-/// Reads bytes as a file of `dialect`, by its ending where the host has files of several syntaxes.
-fn parse(dialect: &Dialect, path: &Path, bytes: &[u8]) -> Document {
-    let source = Source::new(&read::shown(path), bytes);
-    let ending = path
-        .extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default();
-    let mut names = dialect
-        .files
-        .iter()
-        .map(|file| file.path.replace('*', "servers"));
-    let named = names
-        .clone()
-        .find(|name| name.ends_with(&format!(".{ending}")));
-    let name = named
-        .or_else(|| names.next())
-        .unwrap_or_else(|| read::shown(path));
-    Document::parse_at(&name, source, DocumentKind::Entries)
+    Ok(read_host_file(dialect, &path)?)
 }
 
 fn finish(
@@ -194,63 +169,21 @@ fn finish(
     output: &Output,
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
-    let mut all = Conversion::default();
-    for document in documents {
-        all.extend(convert(document, target, output.server.as_deref()));
+    let server = output.server.as_deref();
+    let converted = Converted::new(documents, target, server, into)?;
+    if output.write {
+        converted.write()?;
     }
-    let is_known = |name: &str| {
-        let mut entries = documents.iter().flat_map(|document| &document.entries);
-        entries.any(|entry| entry.name == name)
-    };
-    if let Some(name) = output.server.as_deref().filter(|name| !is_known(name)) {
-        let (name, near) = (name.to_owned(), None);
-        return Err(keyway::Error::UnknownServer { name, near }.into());
-    }
-    let change = match into {
-        Some(path) if !all.entries.is_empty() => Some(changed(path, target, &all)?),
-        _ => None,
-    };
-    if let (Some(change), Some(path), true) = (&change, into, output.write) {
-        let after = change.after.as_bytes();
-        match &change.before {
-            Some(before) => write::replace(path, before.as_bytes(), after)?,
-            None => write::create(path, after, READABLE)?,
-        }
-    }
-    print((&all, change.as_ref()), target, output, context)
-}
-
-/// Adds the entries to a file, or makes it.
-fn changed(
-    path: &Path,
-    target: &'static Dialect,
-    all: &Conversion,
-) -> Result<TextChange, CliError> {
-    let shown = read::shown(path);
-    let bytes = match read::bounded(path, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(LoadError::Missing { .. }) => {
-            let after = new_file(target, &all.entries);
-            return Ok(TextChange::new(shown, None, after));
-        }
-        Err(error) => return Err(keyway::Error::from(error).into()),
-    };
-    let existing = parse(target, path, &bytes);
-    let before = existing.source.text().to_owned();
-    let after = merge(&existing, &all.entries);
-    let after = after.map_err(|source| CliError::NotMerged {
-        file: shown.clone(),
-        source,
-    })?;
-    Ok(TextChange::new(shown, Some(before), after))
+    print(&converted, target, output, context)
 }
 
 fn print(
-    (all, change): (&Conversion, Option<&TextChange>),
+    converted: &Converted,
     target: &'static Dialect,
     output: &Output,
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
+    let (all, change) = (&converted.conversion, converted.change.as_ref());
     let changes = Changes::new(all.diagnostics.clone()).files(change);
     let nowhere = Pointer::default();
     let changes = all.slots.iter().fold(changes, |changes, slot| {
@@ -309,5 +242,3 @@ fn summary(all: &Conversion, is_shown_only: bool) -> String {
     });
     text
 }
-
-const READABLE: u32 = 0o644;

@@ -4,9 +4,9 @@ mod gateway;
 mod part;
 mod person;
 mod progress;
-mod report;
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,17 +15,13 @@ use keyway::connect::{Isolation, harden_self};
 use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
 use keyway_code::Exit;
-use keyway_demo::{DemoClock, Event, Open, Row, Settings, UserAgent};
-use keyway_mcp::states::{Reason, ServerState, State};
+use keyway_demo::{DemoClock, Event, Open, Outcome, Row, Settings, UserAgent, Visits};
 use keyway_secret::{Clock as _, SystemClock};
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use self::gateway::Gateway;
 use self::person::Person;
 use self::progress::Progress;
-use self::report::{Renewal, Report};
 use super::tools::Format;
 use crate::arguments::connect;
 use crate::browser::Browser;
@@ -33,6 +29,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
+use crate::report::table::Table;
 use crate::signals;
 use crate::waiting::Waiting;
 
@@ -124,34 +121,16 @@ async fn check(
 ) -> Result<Exit, CliError> {
     let what = "visiting the demo servers, then letting a token expire".to_owned();
     let waiting = Waiting::start(context, what, None);
-    let rows = Visits::start(open).collect(context, open, None).await;
-    let refreshes = || open.journal.count(DOCS, Event::Refreshed);
-    let before = refreshes();
-    let is_signed_in = rows.iter().any(|row| row.server == DOCS && row.is_good());
-    let renewal = if is_signed_in {
-        clock.advance(TOKEN_LIFE);
-        let again = open.tour.visit(DOCS).await;
-        Renewal {
-            works: again.is_some_and(|row| row.is_good()),
-            refreshes: refreshes().saturating_sub(before),
-            sign_ins: open.journal.count(DOCS, Event::Consented),
-            token_life: TOKEN_LIFE,
-        }
-    } else {
-        Renewal::default()
-    };
+    let rows = collect(&mut Visits::start(open), (context, open), None).await;
+    let renewal = open.renew(&rows, clock, TOKEN_LIFE).await;
     drop(waiting);
-    let report = Report {
-        rows,
-        renewal: Some(renewal),
-        demo: None,
-    };
-    let exit = if report.is_good() {
+    let outcome = Outcome::of_check(rows, renewal);
+    let exit = if outcome.is_good() {
         Exit::Done
     } else {
         Exit::Failed
     };
-    context.print(&report.render(arguments.format, context), exit)?;
+    context.print(&render(&outcome, arguments.format, context), exit)?;
     Ok(exit)
 }
 
@@ -163,13 +142,9 @@ async fn show(
     person: &Person,
 ) -> Result<Exit, CliError> {
     let mut visits = Visits::start(open);
-    let rows = visits.collect(context, open, Some(person)).await;
-    let report = Report {
-        rows,
-        renewal: None,
-        demo: Some(demo),
-    };
-    context.print(&report.render(arguments.format, context), Exit::Done)?;
+    let rows = collect(&mut visits, (context, open), Some(person)).await;
+    let outcome = Outcome::of_tour(rows, demo);
+    context.print(&render(&outcome, arguments.format, context), Exit::Done)?;
     // One is left for the person to approve, so that there is something to see of that.
     open.tour.approve(|server| server != LEFT)?;
     let gateway = Gateway::start(demo);
@@ -185,12 +160,13 @@ async fn show(
         .is_some_and(|(link, browser)| browser.open_privately(&folder, link));
     if context.verbosity != Verbosity::Quiet {
         let link = link.as_ref().map(|link| (link, is_open));
-        context.print_aside(&report.next_steps(link));
+        let binary = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("keyway"));
+        context.print_aside(&outcome.next_steps(&binary, link));
     }
     let known = open.journal.after(0).len();
     let late = async {
-        while let Some(row) = visits.receiver.recv().await {
-            context.print_aside(&report::later(&row));
+        while let Some(row) = visits.next().await {
+            context.print_aside(&row.in_words());
         }
     };
     let ((), never) = tokio::join!(late, watch(context, open, known));
@@ -212,69 +188,51 @@ async fn watch(context: &CommandContext, open: &Open, mut known: usize) -> Infal
     }
 }
 
-/// Visits to all servers, one after the other; dropping this gives up the one under way.
-struct Visits {
-    receiver: mpsc::Receiver<Row>,
-    /// Held for the task in it.
-    _tasks: JoinSet<()>,
+/// Collects the rows in the order of the file. Where a sign-in is all that is left, it is waited for
+/// as long as the person may take; its row then says so.
+async fn collect(
+    visits: &mut Visits,
+    (context, open): (&CommandContext, &Open),
+    person: Option<&Person>,
+) -> Vec<Row> {
+    let count = open.tour.servers().len();
+    let mut progress = Progress::new(context, count);
+    let mut rows: Vec<Row> = Vec::new();
+    while rows.len() < count {
+        let next = match person {
+            // The visit goes on if the person takes longer; its row comes later.
+            Some(person) if rows.len() + 1 == count => tokio::select! {
+                row = visits.next() => row,
+                () = person.patience() => None,
+            },
+            _ => visits.next().await,
+        };
+        let Some(row) = next else { break };
+        progress.step(&row);
+        rows.push(row);
+    }
+    drop(progress);
+    open.in_order(&rows)
 }
 
-impl Visits {
-    /// Begins. The server that a person signs in to comes last, so that nothing waits for it; and
-    /// one by one, so that the time of a call is its own.
-    fn start(open: &Open) -> Self {
-        let mut names = open.tour.servers();
-        names.sort_by_key(|name| name == DOCS);
-        let (sender, receiver) = mpsc::channel(names.len().max(1));
-        let tour = Arc::clone(&open.tour);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            for name in names {
-                if let Some(row) = tour.visit(&name).await {
-                    drop(sender.send(row).await);
-                }
-            }
-        });
-        Self {
-            receiver,
-            _tasks: tasks,
-        }
+fn render(outcome: &Outcome<'_>, format: Format, context: &CommandContext) -> String {
+    if format == Format::Json {
+        return format!("{}\n", outcome.to_json());
     }
-
-    /// Collects the rows in the order of the file. Where a sign-in is all that is left, it is
-    /// waited for as long as the person may take; its row then says so.
-    async fn collect(
-        &mut self,
-        context: &CommandContext,
-        open: &Open,
-        person: Option<&Person>,
-    ) -> Vec<Row> {
-        let names = open.tour.servers();
-        let mut progress = Progress::new(context, names.len());
-        let mut rows: Vec<Row> = Vec::new();
-        while rows.len() < names.len() {
-            let next = match person {
-                Some(person) if rows.len() + 1 == names.len() => tokio::select! {
-                    row = self.receiver.recv() => row,
-                    () = person.patience() => None,
-                },
-                _ => self.receiver.recv().await,
-            };
-            let Some(row) = next else { break };
-            progress.step(&row);
-            rows.push(row);
-        }
-        drop(progress);
-        let in_order = names.iter().filter_map(|name| {
-            let found = rows.iter().find(|row| row.server == *name).cloned();
-            found.or_else(|| {
-                let mut row = open.tour.unvisited(name)?;
-                row.standing = ServerState::new(State::NeedsAuth, Reason::Authorizing);
-                Some(row)
-            })
-        });
-        in_order.collect()
+    let mut table = Table::new(["SERVER", "TRANSPORT", "METHOD", "STATE", "TOOLS", "CALL"]);
+    for row in outcome.rows() {
+        table.push([
+            row.server.clone(),
+            row.transport.as_str().to_owned(),
+            row.method.as_str().to_owned(),
+            row.standing.to_string().replacen('/', ": ", 1),
+            row.tools.to_string(),
+            row.latency_in_words(),
+        ]);
     }
+    let mut text = table.render(context.width(), context.head_style());
+    text.push_str(&outcome.in_words());
+    text
 }
 
 /// Waits for a signal that ends the demo.
@@ -289,9 +247,6 @@ async fn interrupted() {
 fn now() -> SystemTime {
     SystemClock.wall()
 }
-
-/// The server that is signed in to.
-const DOCS: &str = "docs";
 
 /// The server that is not approved beforehand.
 const LEFT: &str = "local";

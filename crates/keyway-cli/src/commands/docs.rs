@@ -11,7 +11,7 @@ use clap::Args;
 use clap_complete::Shell;
 use keyway_code::{Code, Exit};
 
-use super::{completions, man, schema};
+use super::{completions, man};
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -40,7 +40,10 @@ fn documents(context: &CommandContext) -> Vec<(String, String)> {
         ("docs/configuration.md".to_owned(), markdown::settings()),
         ("docs/environment.md".to_owned(), markdown::environment()),
         ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
-        ("schema/mcp.schema.json".to_owned(), schema::text()),
+        (
+            "schema/mcp.schema.json".to_owned(),
+            keyway_check::schema::text(),
+        ),
         ("schema/control-api.json".to_owned(), control_api()),
     ];
     for code in Code::ALL {

@@ -4,7 +4,6 @@
 //! written before the person has seen the difference and agreed.
 
 mod bridges;
-mod work;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,16 +14,15 @@ use clap::builder::PossibleValuesParser;
 use keyway::load::Loaded;
 use keyway::{Error, Plugin};
 use keyway_check::diff::{Diff, TextKind};
-use keyway_clients::clients::{CLIENTS, Syntax};
-use keyway_clients::install::{ClientFile, Command, OwnEntry};
+use keyway_clients::clients::{CLIENTS, Client, Homes, Syntax};
+use keyway_clients::install::{ClientFile, Command, Installation, OwnEntry};
+use keyway_clients::own_entries::run_command;
 use keyway_code::Exit;
 use keyway_config::dialect::{KnownPath, host_file};
-use keyway_config::json::quote;
 use keyway_config::source::Source;
 use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
-pub(super) use self::work::{Work, entry_name, user_file};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
 use crate::arguments::server::{self, Chosen, ServerArgs, named};
 use crate::context::CommandContext;
@@ -119,8 +117,9 @@ pub(super) struct Consent {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit, CliError> {
-    let mut work = Work::open(&arguments.target)?;
-    let mut bridges = Bridges::find(&work.file)?;
+    let (client, path) = arguments.target.file()?;
+    let mut work = Installation::open(client, path, &data_folder()?)?;
+    let mut bridges = Bridges::find(work.file())?;
     let chosen = arguments
         .which
         .servers
@@ -131,7 +130,7 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
     }
     let plugin = arguments.load(&bridges, &chosen)?;
     if let Some(plugin) = &plugin {
-        require_other_file(plugin.loaded(), work.file.path())?;
+        require_other_file(plugin.loaded(), work.file().path())?;
         if arguments.which.all {
             tell_skipped(context, plugin.loaded());
         }
@@ -139,13 +138,12 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
     }
     bridges.offer(context, arguments)?;
     bridges.replace(&mut work, chosen.path.as_deref())?;
-    if work.receipts.is_empty() {
+    if work.added().is_empty() {
         context.print_aside("nothing to do\n");
         return Ok(Exit::Done);
     }
     let mut shown = bridges.diff();
-    let own: Vec<&OwnEntry> = work.receipts.iter().map(|it| &it.entry).collect();
-    shown.push_str(&diff(&work.file, &own));
+    shown.push_str(&diff(work.file(), &work.added()));
     if !arguments.consent.agreed(context, &shown)? {
         return Ok(arguments.consent.refused());
     }
@@ -153,7 +151,7 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
     written.extend(work.write()?);
     context.print(&lines("wrote", &written), Exit::Done)?;
     if context.verbosity != Verbosity::Quiet {
-        context.print_aside(&format!("{}\n", work.file.client().afterwards));
+        context.print_aside(&format!("{}\n", work.file().client().afterwards));
         context.print_aside(&bridges.advice());
         let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
         context.print_aside(&bridges.approvals(&host)?);
@@ -208,11 +206,16 @@ impl Install {
     }
 
     /// Puts an entry for each server that is meant, or one for all of them.
-    fn put(&self, work: &mut Work, plugin: &Plugin, given: &[String]) -> Result<(), CliError> {
+    fn put(
+        &self,
+        work: &mut Installation,
+        plugin: &Plugin,
+        given: &[String],
+    ) -> Result<(), CliError> {
         let replace = self.instead.replace;
         if let Some(name) = &self.which.together {
             let entry = OwnEntry::Run(self.command(plugin.root(), None, work)?);
-            return work.put((name, &entry), replace);
+            return Ok(work.put((name, &entry), replace)?);
         }
         let servers = self.servers(plugin, given)?;
         if self.which.name.is_some() && servers.len() != 1 {
@@ -228,10 +231,15 @@ impl Install {
     }
 
     /// Returns what the client shall start for a server of the plugin at `root`, or for all.
-    fn command(&self, root: &Path, server: Option<&str>, work: &Work) -> Result<Command, CliError> {
+    fn command(
+        &self,
+        root: &Path,
+        server: Option<&str>,
+        work: &Installation,
+    ) -> Result<Command, CliError> {
         let mut command = match self.target.project {
             true => portable(root, server, work)?,
-            false => all_or_one(absolute(root)?, server)?,
+            false => run_command(this_program()?, absolute(root)?, server),
         };
         if self.target.project && self.passed.env_file.is_some() {
             let what = "a project's file names no env file, which is only true on this machine";
@@ -249,6 +257,40 @@ impl Install {
         }
         Ok(command)
     }
+}
+
+impl Target {
+    /// Returns the client, and where its file is.
+    pub(super) fn file(&self) -> Result<(&'static Client, PathBuf), CliError> {
+        let client = Client::by_name(&self.client).ok_or(CliError::Usage {
+            what: "no such client",
+        })?;
+        if !self.project {
+            return Ok((client, user_file(client)?));
+        }
+        let below = client.project.ok_or(CliError::Usage {
+            what: "this client has no file for a project",
+        })?;
+        let here = ProcessEnvironment::current_folder();
+        let root = keyway::load::repository_of(&here).unwrap_or(here);
+        Ok((client, root.join(below)))
+    }
+}
+
+/// Returns where a client keeps the person's own servers.
+pub(super) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
+    let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
+    let config = ProcessEnvironment::config_home().unwrap_or_else(|| home.join(".config"));
+    Ok((client.user)(&Homes {
+        home,
+        config,
+        variables: &ProcessEnvironment,
+    }))
+}
+
+/// Returns Keyway's folder for data.
+pub(super) fn data_folder() -> Result<PathBuf, CliError> {
+    ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })
 }
 
 impl Consent {
@@ -307,14 +349,7 @@ pub(super) fn diff(file: &ClientFile, own: &[&OwnEntry]) -> String {
     };
     let (before, after) = file.texts();
     // If it were masked, the person could not see what would be started.
-    let ours = own.iter().flat_map(|own| match own {
-        OwnEntry::Run(command) => {
-            let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
-            vec![quote(&command.program), args.join(", ")]
-        }
-        other => other.texts().iter().map(|text| quote(text)).collect(),
-    });
-    let ours: Vec<String> = ours.collect();
+    let ours: Vec<String> = own.iter().flat_map(|own| own.texts()).collect();
     difference(file.path(), (before, after), kind, &ours)
 }
 
@@ -368,33 +403,17 @@ fn approvals(
     Ok(text)
 }
 
-/// Returns what a client starts for one server: this program, by its absolute path.
-pub(super) fn started(root: String, server: &str) -> Result<Command, CliError> {
-    all_or_one(root, Some(server))
-}
-
-fn all_or_one(root: String, server: Option<&str>) -> Result<Command, CliError> {
+/// Returns the absolute path of this program.
+pub(super) fn this_program() -> Result<String, CliError> {
     let program = ProcessEnvironment::program().ok_or(CliError::Usage {
         what: "cannot find the path of this program",
     })?;
-    let program = absolute(&program)?;
-    Ok(words(program, root, server))
-}
-
-fn words(program: String, root: String, server: Option<&str>) -> Command {
-    let mut args = vec!["run".to_owned()];
-    args.extend(
-        server
-            .into_iter()
-            .flat_map(|it| ["--server".to_owned(), it.to_owned()]),
-    );
-    args.extend(["--config".to_owned(), root]);
-    Command { program, args }
+    absolute(&program)
 }
 
 /// Returns what the clients of all who work on the project start: nothing in it is only true on
 /// this machine.
-fn portable(root: &Path, server: Option<&str>, work: &Work) -> Result<Command, CliError> {
+fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Command, CliError> {
     let here = ProcessEnvironment::current_folder();
     let project = keyway::load::repository_of(&here).unwrap_or(here);
     let (root, project) = (PathBuf::from(absolute(root)?), absolute(&project)?);
@@ -402,7 +421,7 @@ fn portable(root: &Path, server: Option<&str>, work: &Work) -> Result<Command, C
         what: "the plugin lies outside of the project, so its path is only true on this machine",
     })?;
     let below = below.to_string_lossy();
-    let dialect = host_file(work.file.client().read_as).map(|(dialect, _)| dialect);
+    let dialect = host_file(work.file().client().read_as).map(|(dialect, _)| dialect);
     let folder = match dialect.and_then(KnownPath::of) {
         Some(KnownPath(name)) => format!("${{{name}}}"),
         None => ".".to_owned(),
@@ -411,7 +430,7 @@ fn portable(root: &Path, server: Option<&str>, work: &Work) -> Result<Command, C
         "" => folder,
         below => format!("{folder}/{below}"),
     };
-    Ok(words("keyway".to_owned(), root, server))
+    Ok(run_command("keyway".to_owned(), root, server))
 }
 
 /// Returns the absolute path of something that is there, as text.

@@ -3,7 +3,6 @@
 use clap::Args;
 use keyway::examination::list_anything;
 use keyway::health::Health;
-use keyway_check::report::json::to_text;
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -16,6 +15,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::{Failure, chain};
 use crate::report::table::Table;
+use crate::report::to_text;
 
 /// Check a server's health endpoint, then list its tools
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use super::adopt::undo::Undone;
+use super::adopt::undo;
 use super::install::{Consent, lines};
 use super::service;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
@@ -32,11 +32,11 @@ pub(crate) struct Purge {
 /// Runs the command.
 pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, CliError> {
     let folders = folders()?;
-    let mut undone = Undone::plan(context, |_| true)?;
+    let mut undone = undo::plan(context, |_| true)?;
     let mut paths: Vec<PathBuf> = vec![folders.data, folders.config, folders.runtime];
     paths.retain(|path| path.exists());
     let units = service::installed()?;
-    let mut shown = undone.diff();
+    let mut shown = undo::shown(&undone);
     shown.push_str(&lines("removes", &units));
     shown.push_str(&lines("removes", &paths));
     if shown.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, C
     sign_out(context)?;
     let mut removed = Vec::new();
     if !undone.is_empty() {
-        removed.extend(undone.write()?);
+        removed.extend(undone.write(&own_plugin::folder()?)?);
     }
     context.print(&lines("restored", &removed), Exit::Done)?;
     service::remove(context, &units)?;

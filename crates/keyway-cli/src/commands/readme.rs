@@ -11,8 +11,8 @@ use keyway_lint::readme;
 use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::Verbosity;
 use crate::report::Format;
+use crate::report::Verbosity;
 
 /// Print or update the README section that lists a plugin's variables
 #[derive(Debug, Args)]

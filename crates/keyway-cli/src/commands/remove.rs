@@ -5,7 +5,7 @@ use keyway_clients::install::Home;
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use super::adopt::undo::Undone;
+use super::adopt::undo;
 use super::install::Consent;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
@@ -50,8 +50,8 @@ pub(crate) fn run(arguments: &Remove, context: &CommandContext) -> Result<Exit, 
             .as_deref()
             .is_some_and(|server| names.contains(&server))
     };
-    let mut undone = Undone::plan(context, |receipt| is_named(&receipt.own_server))?;
-    let mut shown = undone.diff();
+    let mut undone = undo::plan(context, |receipt| is_named(&receipt.own_server))?;
+    let mut shown = undo::shown(&undone);
     for name in &names {
         shown.push_str(&format!(
             "`{}` is signed out and removed\n",
@@ -75,15 +75,8 @@ pub(crate) fn run(arguments: &Remove, context: &CommandContext) -> Result<Exit, 
         }
         Ok::<_, CliError>(())
     })?;
-    undone.write()?;
-    let mut home = Home::open(&folder)?;
-    let mut is_changed = false;
-    for name in &names {
-        is_changed |= home.remove(name)?;
-    }
-    if is_changed {
-        home.write()?;
-    }
+    undone.write(&folder)?;
+    Home::open(&folder)?.remove_all(&names)?;
     context.print_aside("removed\n");
     Ok(Exit::Done)
 }

@@ -1,22 +1,18 @@
 //! `keyway service`: the gateway as a service of the person's own session.
 
-mod files;
-mod manager;
-
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use keyway::load::{Loaded, Loader};
-use keyway_clients::service::Service as Unit;
+use keyway_check::diff::TextKind;
+use keyway_clients::service::{Service as Unit, ServiceFiles, ServiceManager, ServiceState};
 use keyway_code::Exit;
 use keyway_config::usage;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use self::files::Files;
-use self::manager::{Manager, ServiceState};
-use super::install::{Consent, absolute, lines};
+use super::install::{Consent, absolute, difference, lines};
 use super::vault::Format;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
@@ -92,9 +88,9 @@ pub(crate) fn run(arguments: &Service, context: &CommandContext) -> Result<Exit,
 impl Install {
     fn run(&self, context: &CommandContext) -> Result<Exit, CliError> {
         let plugins = self.load()?;
-        let manager = Manager::here();
-        let files = Files::read(manager, &self.unit(&plugins)?)?;
-        let shown = files.diff();
+        let manager = manager()?;
+        let files = ServiceFiles::read(&manager, &self.unit(&plugins)?)?;
+        let shown = diff(&files);
         if shown.is_empty() {
             context.print_aside("the files are up to date\n");
         } else if !self.consent.agreed(context, &shown)? {
@@ -106,7 +102,7 @@ impl Install {
         context.print(&lines("wrote", &written), Exit::Done)?;
         if let Err(error) = manager.switch_on() {
             context.print_aside(NO_SESSION);
-            return Err(error);
+            return Err(error.into());
         }
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&variables(&plugins));
@@ -154,8 +150,7 @@ impl Install {
         if let Some(profile) = &self.profile {
             options.extend(["--profile".to_owned(), profile.clone()]);
         }
-        let socket = folders()?.runtime.join("gateway.sock");
-        let socket = socket.into_os_string().into_string();
+        let socket = socket()?.into_os_string().into_string();
         Ok(Unit {
             program: absolute(&program)?,
             options,
@@ -168,6 +163,28 @@ impl Install {
             environment: ProcessEnvironment::of_places(),
         })
     }
+}
+
+/// Returns the service manager of this machine.
+fn manager() -> Result<ServiceManager, CliError> {
+    let home = ProcessEnvironment::home().ok_or(keyway::Error::NoHome)?;
+    let config = ProcessEnvironment::config_home();
+    Ok(ServiceManager::here(&home, config, socket()?))
+}
+
+fn socket() -> Result<PathBuf, CliError> {
+    Ok(folders()?.runtime.join("gateway.sock"))
+}
+
+/// Shows what would change; empty if nothing would.
+fn diff(files: &ServiceFiles) -> String {
+    let mut shown = String::new();
+    for (path, there, content) in files.changes() {
+        // If it were masked, the person could not see what would be started.
+        let ours: Vec<String> = content.lines().map(str::to_owned).collect();
+        shown.push_str(&difference(&path, (there, content), TextKind::Prose, &ours));
+    }
+    shown
 }
 
 /// Says whether the machine has the loopback address of the other family.
@@ -198,8 +215,8 @@ fn variables(plugins: &[Loaded]) -> String {
 }
 
 fn uninstall(context: &CommandContext, consent: &Consent) -> Result<Exit, CliError> {
-    let manager = Manager::here();
-    let found = files::installed(manager)?;
+    let manager = manager()?;
+    let found = manager.installed()?;
     if found.is_empty() {
         context.print_aside("the service is not installed\n");
         return Ok(Exit::Done);
@@ -214,7 +231,7 @@ fn uninstall(context: &CommandContext, consent: &Consent) -> Result<Exit, CliErr
 
 /// Returns the files of the service that are there.
 pub(super) fn installed() -> Result<Vec<PathBuf>, CliError> {
-    files::installed(Manager::here())
+    Ok(manager()?.installed()?)
 }
 
 /// Stops the service and removes its files. Without a session there is nothing that could be
@@ -223,7 +240,7 @@ pub(super) fn remove(context: &CommandContext, found: &[PathBuf]) -> Result<(), 
     if found.is_empty() {
         return Ok(());
     }
-    let manager = Manager::here();
+    let manager = manager()?;
     if let Err(error) = manager.switch_off() {
         let error = printable(&error.to_string());
         context.print_aside(&format!("note: {error}; removing the files all the same\n"));
@@ -248,8 +265,8 @@ struct Report<'a> {
 }
 
 fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
-    let manager = Manager::here();
-    let found = files::installed(manager)?;
+    let manager = manager()?;
+    let found = manager.installed()?;
     let state = if found.is_empty() {
         ServiceState::Absent
     } else {

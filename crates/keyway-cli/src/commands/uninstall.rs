@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use clap::Args;
-use keyway_clients::install::Receipt;
+use keyway_clients::install::{ClientFile, Receipt, Receipts};
 use keyway_code::Exit;
 use keyway_secret::printable;
 
 use super::adopt::undo;
-use super::install::{Consent, Target, Work, diff, lines};
+use super::install::{Consent, Target, data_folder, diff, lines};
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -43,13 +43,14 @@ pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exi
     let target = arguments.target.as_ref().ok_or(CliError::Usage {
         what: "name a client, or use `--all`",
     })?;
-    let mut work = Work::open(target)?;
-    let path = work.file.path().to_path_buf();
+    let (client, path) = target.file()?;
+    let mut file = ClientFile::read(client, path.clone())?;
+    let mut records = Receipts::open(&data_folder()?)?;
     let wanted: Vec<&String> = arguments.servers.iter().chain(&arguments.named).collect();
     let is_meant = |receipt: &Receipt| {
         receipt.file == path && (wanted.is_empty() || wanted.contains(&&receipt.name))
     };
-    let all = std::mem::take(&mut work.records.all);
+    let all = std::mem::take(&mut records.all);
     let (meant, kept): (Vec<Receipt>, Vec<Receipt>) = all.into_iter().partition(is_meant);
     if meant.is_empty() {
         context.print_aside(&nothing(&path));
@@ -57,21 +58,21 @@ pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exi
     }
     // The last first: each then finds the text as it left it.
     for receipt in meant.iter().rev() {
-        work.file.undo(receipt)?;
+        file.undo(receipt)?;
     }
     let is_ours = meant.iter().any(|receipt| receipt.is_new_file);
-    work.records.all = kept;
-    if !work.file.is_changed() {
-        work.records.save()?;
+    records.all = kept;
+    if !file.is_changed() {
+        records.save()?;
         context.print_aside(&nothing(&path));
         return Ok(Exit::Done);
     }
-    if !arguments.consent.agreed(context, &diff(&work.file, &[]))? {
+    if !arguments.consent.agreed(context, &diff(&file, &[]))? {
         return Ok(arguments.consent.refused());
     }
-    work.records.back_up(&work.file)?;
-    work.file.write(is_ours)?;
-    work.records.save()?;
+    records.back_up(&file)?;
+    file.write(is_ours)?;
+    records.save()?;
     context.print(&lines("restored", &[path]), Exit::Done)?;
     Ok(Exit::Done)
 }

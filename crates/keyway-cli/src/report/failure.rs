@@ -4,12 +4,13 @@ use std::error::Error as _;
 
 use keyway::connect::HttpRefusal;
 use keyway::diagnosis::Diagnosis;
-use keyway_check::report::json::{SourcePlace, to_text};
 use keyway_code::{Code, ServerState};
+use keyway_config::source::Location;
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
 use serde::Serialize;
 
+use super::to_text;
 use crate::error::CliError;
 
 /// One diagnostic object of the contract.
@@ -28,6 +29,27 @@ pub(crate) struct Failure {
     http: Option<Http>,
     #[serde(flatten)]
     examined: Option<Examined>,
+}
+
+/// Where something stands.
+#[derive(Serialize)]
+pub(crate) struct SourcePlace {
+    file: String,
+    line: u32,
+    column: u32,
+    pointer: String,
+}
+
+impl SourcePlace {
+    /// Names a place; what looks like a secret in its pointer is masked.
+    pub(crate) fn of(location: &Location) -> Self {
+        Self {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer: in_name(location.pointer.as_str()),
+        }
+    }
 }
 
 /// How the failure leaves the server that it is about.

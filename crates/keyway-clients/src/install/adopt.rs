@@ -160,6 +160,22 @@ impl Home {
         Ok(true)
     }
 
+    /// Removes entries that are there, and writes the file if there were any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::remove`] and [`Self::write`].
+    pub fn remove_all(&mut self, names: &[impl AsRef<str>]) -> Result<(), InstallError> {
+        let mut is_changed = false;
+        for name in names {
+            is_changed |= self.remove(name.as_ref())?;
+        }
+        if is_changed {
+            self.write()?;
+        }
+        Ok(())
+    }
+
     /// Returns the names of the entries.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What Keyway writes into a client's file, and what stands there.
 
 use keyway_config::dialect::{Dialect, HostFieldRole, host_file};
-use keyway_config::json::{Node, Object, Value as Tree};
+use keyway_config::json::{Node, Object, Value as Tree, quote};
 use keyway_config::source::Source;
 use keyway_secret::Secret;
 
@@ -101,15 +101,15 @@ impl OwnEntry {
         Value::Members(members.chain(kept).collect())
     }
 
-    /// Returns the texts that a diff may show.
+    /// Returns the texts that a diff may show, as they stand in the file.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::Run(command) => {
-                let program = [command.program.clone()].into_iter();
-                program.chain(command.args.iter().cloned()).collect()
+                let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
+                vec![quote(&command.program), args.join(", ")]
             }
-            Self::Helper(entry) => vec![entry.url.clone(), entry.helper.clone()],
+            Self::Helper(entry) => vec![quote(&entry.url), quote(&entry.helper)],
         }
     }
 }

@@ -55,6 +55,22 @@ pub enum InstallError {
         /// The file.
         path: String,
     },
+    /// The client has an entry of that name, which is not ours.
+    #[error("{client} already has an entry `{name}`")]
+    NameTaken {
+        /// The entry.
+        name: String,
+        /// The client, as people know it.
+        client: &'static str,
+    },
+    /// The client has an entry of that name, which is ours and of another plugin.
+    #[error("{client} already has an entry `{name}` for a server of another plugin")]
+    OtherPluginsName {
+        /// The entry.
+        name: String,
+        /// The client, as people know it.
+        client: &'static str,
+    },
     /// What Keyway remembers of earlier changes cannot be read or written.
     #[error("cannot save the undo record in `{}`", path.display())]
     Records {

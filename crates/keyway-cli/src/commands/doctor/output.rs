@@ -2,7 +2,6 @@
 
 use keyway::diagnosis::{Diagnosis, Finding};
 use keyway::examination::NO_SERVER;
-use keyway_check::report::json::to_text;
 use keyway_code::{Code, State};
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
@@ -12,6 +11,7 @@ use super::layout::Layout;
 use crate::context::CommandContext;
 use crate::report::failure::Failure;
 use crate::report::table::Table;
+use crate::report::to_text;
 
 /// Renders it for people.
 pub(super) fn human(examined: &[Diagnosis], context: &CommandContext) -> String {

@@ -4,19 +4,20 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use keyway::Host;
-use keyway::variables::KeptVariables;
 use keyway_check::diff::TextKind;
-use keyway_clients::install::{ClientFile, Home, OwnEntry, Recognised, Remote, recognise};
-use keyway_secret::{Clock as _, SystemClock, printable};
+use keyway_clients::install::{
+    ClientFile, Home, Installation, OwnEntry, Recognised, Remote, entry_name, recognise,
+};
+use keyway_clients::own_entries::run_command;
+use keyway_secret::printable;
 
-use super::work::entry_name;
-use super::{Install, Work, approvals, ask, difference, is_same_file, started};
+use super::{Install, approvals, ask, data_folder, difference, is_same_file, this_program};
 use crate::arguments::own_plugin;
+use crate::commands::adopt::store_values;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::vault::open_vault;
 
 /// The bridges of a client's file.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ impl Bridges {
     /// Puts entries of ours in their place.
     pub(super) fn replace(
         &mut self,
-        work: &mut Work,
+        work: &mut Installation,
         plugin: Option<&Path>,
     ) -> Result<(), CliError> {
         if self.found.is_empty() {
@@ -106,11 +107,7 @@ impl Bridges {
                 let what = "`--mcp-remote` takes the folder of a plugin for `--config`";
                 return Err(CliError::Usage { what });
             }
-            None => ProcessEnvironment::data_folder()
-                .ok_or(CliError::Usage {
-                    what: super::NO_HOME,
-                })?
-                .join(own_plugin::NAME),
+            None => data_folder()?.join(own_plugin::NAME),
         };
         let folder = std::path::absolute(&folder).unwrap_or(folder);
         let root = folder.clone().into_os_string().into_string();
@@ -118,14 +115,14 @@ impl Bridges {
             what: "the path of the folder is not UTF-8",
         })?;
         let mut home = Home::open(&folder)?;
-        if is_same_file(&home.document().0, work.file.path()) {
+        if is_same_file(&home.document().0, work.file().path()) {
             let what = super::OWN_FILE;
             return Err(CliError::Usage { what });
         }
         for (name, remote) in &self.found {
             let adopted = home.adopt(&entry_name(name), remote, &ProcessEnvironment)?;
-            let entry = OwnEntry::Run(started(root.clone(), &adopted.server)?);
-            work.put_in_place(name, &entry)?;
+            let command = run_command(this_program()?, root.clone(), Some(&adopted.server));
+            work.replace(name, &OwnEntry::Run(command))?;
             self.variables.extend(adopted.variables);
             self.servers.push(adopted.server);
         }
@@ -151,11 +148,7 @@ impl Bridges {
     pub(super) fn write(&self) -> Result<Vec<PathBuf>, CliError> {
         match &self.home {
             Some(home) => {
-                let vault = open_vault()?;
-                let kept = KeptVariables::new(&vault)?;
-                for (name, value) in home.values() {
-                    kept.set(&name, &value, SystemClock.wall())?;
-                }
+                store_values(&home.values())?;
                 Ok(home.write()?)
             }
             None => Ok(Vec::new()),

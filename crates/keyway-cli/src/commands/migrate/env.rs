@@ -17,8 +17,8 @@ use super::{Target, diff, require_server, written};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::report::Verbosity;
 use crate::report::Format;
+use crate::report::Verbosity;
 use crate::report::counted;
 
 /// Replace literal credentials with variables, and move the values to an ignored `.env`

@@ -12,8 +12,8 @@ use super::trial::{Trial, Trying};
 use super::{Target, diff, require_server, written};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::Verbosity;
 use crate::report::Format;
+use crate::report::Verbosity;
 
 /// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth
 #[derive(Debug, Args)]

@@ -11,8 +11,8 @@ use super::sign_in;
 use super::vault::VaultReport;
 use crate::context::CommandContext;
 use crate::report::Verbosity;
-use crate::report::table::Table;
 use crate::report::counted;
+use crate::report::table::Table;
 use keyway_lint::mask::in_words;
 
 /// Renders the servers.

@@ -4,12 +4,15 @@ use keyway::approval::{Changes, Question};
 use keyway::diagnosis::Diagnosis;
 use keyway::events::rfc3339;
 use keyway_check::Report;
-use keyway_check::report::json::{Finding, SourcePlace, findings, to_text};
+use keyway_check::report::json::diagnostics;
 use keyway_code::Code;
 use keyway_config::environment::Origin;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::vault::VaultReport;
+use crate::report::failure::SourcePlace;
+use crate::report::to_text;
 
 /// Renders the servers.
 pub(super) fn render(
@@ -19,7 +22,7 @@ pub(super) fn render(
 ) -> String {
     to_text(&Object {
         schema_version: 1,
-        diagnostics: findings(report),
+        diagnostics: diagnostics(report),
         servers: servers.iter().map(Server::of).collect(),
         vault,
     })
@@ -28,7 +31,7 @@ pub(super) fn render(
 #[derive(Serialize)]
 struct Object<'a> {
     schema_version: u32,
-    diagnostics: Vec<Finding<'a>>,
+    diagnostics: Box<RawValue>,
     servers: Vec<Server<'a>>,
     vault: Option<&'a VaultReport>,
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keyway::vault::{Inspection, Rekeyed, Repaired, SourceKind, VaultError, Verification};
-use keyway_check::report::json::to_text;
 use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde::Serialize;
 
 use crate::report::counted;
+use crate::report::to_text;
 
 /// What `keyway vault status` found.
 pub(super) struct Looked {

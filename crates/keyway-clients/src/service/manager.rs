@@ -2,20 +2,27 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use keyway_clients::service::{LABEL, SERVICE_UNIT, SOCKET_UNIT, launchd_folder, systemd_folder};
 use keyway_secret::printable;
 
-use crate::environment::ProcessEnvironment;
-use crate::error::CliError;
-use crate::vault::folders;
+use super::{LABEL, SERVICE_UNIT, SOCKET_UNIT, ServiceError, launchd_folder, systemd_folder};
 
-/// The service manager of this machine.
+/// The service manager of this machine, and where it and the gateway are found.
+#[derive(Debug, Clone)]
+pub struct ServiceManager {
+    kind: ManagerKind,
+    /// Where its files are.
+    folder: PathBuf,
+    /// Where the gateway answers processes of the same user.
+    socket: PathBuf,
+}
+
+/// Which service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manager {
+pub(super) enum ManagerKind {
     /// systemd's manager of one user.
     Systemd,
     /// launchd, for an agent of one user.
@@ -24,7 +31,8 @@ pub(super) enum Manager {
 
 /// How a service stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ServiceState {
+#[non_exhaustive]
+pub enum ServiceState {
     /// It is not installed.
     Absent,
     /// A request to it was answered just now.
@@ -36,7 +44,9 @@ pub(super) enum ServiceState {
 }
 
 impl ServiceState {
-    pub(super) const fn word(&self) -> &'static str {
+    /// Returns the word for scripts.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
             Self::Answers => "running",
@@ -45,7 +55,9 @@ impl ServiceState {
         }
     }
 
-    pub(super) fn sentence(&self) -> String {
+    /// Says it to a person, with what to do next.
+    #[must_use]
+    pub fn sentence(&self) -> String {
         match self {
             Self::Absent => "the service is not installed; run `keyway service install`".to_owned(),
             Self::Answers => "the service answers; `keyway token new` lets a client in".to_owned(),
@@ -62,67 +74,79 @@ impl ServiceState {
     }
 }
 
-impl Manager {
-    /// Says what a service needs to run while no one is logged in.
-    pub(super) const fn without_login(self) -> &'static str {
-        match self {
-            Self::Systemd => {
-                "to keep it running while you are logged out: loginctl enable-linger\n"
-            }
-            _ => "",
+impl ServiceManager {
+    /// Returns the one of this machine, for a person with this home and folder for settings.
+    #[must_use]
+    pub fn here(home: &Path, config_home: Option<PathBuf>, socket: PathBuf) -> Self {
+        let (kind, folder) = if cfg!(target_os = "macos") {
+            (ManagerKind::Launchd, launchd_folder(home.to_path_buf()))
+        } else {
+            let config = config_home.unwrap_or_else(|| home.join(".config"));
+            (ManagerKind::Systemd, systemd_folder(config))
+        };
+        Self {
+            kind,
+            folder,
+            socket,
         }
     }
 
-    /// Returns where the files of a service manager are.
-    pub(super) fn folder(self) -> Result<PathBuf, CliError> {
-        let home = ProcessEnvironment::home();
-        let folder = match self {
-            Self::Systemd => ProcessEnvironment::config_home()
-                .or_else(|| home.map(|home| home.join(".config")))
-                .map(systemd_folder),
-            Self::Launchd => home.map(launchd_folder),
-        };
-        Ok(folder.ok_or(keyway::Error::NoHome)?)
+    pub(super) const fn kind(&self) -> ManagerKind {
+        self.kind
     }
 
-    /// Returns the one of this machine.
-    pub(super) const fn here() -> Self {
-        if cfg!(target_os = "macos") {
-            Self::Launchd
-        } else {
-            Self::Systemd
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Says what a service needs to run while no one is logged in.
+    #[must_use]
+    pub const fn without_login(&self) -> &'static str {
+        match self.kind {
+            ManagerKind::Systemd => {
+                "to keep it running while you are logged out: loginctl enable-linger\n"
+            }
+            ManagerKind::Launchd => "",
         }
     }
 
     /// Makes it read the files, and listen from now on and after every login.
-    pub(super) fn switch_on(self) -> Result<(), CliError> {
-        match self {
-            Self::Systemd => {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ServiceError::Manager`] if one of its commands failed.
+    pub fn switch_on(&self) -> Result<(), ServiceError> {
+        match self.kind {
+            ManagerKind::Systemd => {
                 systemctl(&["daemon-reload"])?;
                 // A service that runs keeps the sockets as they were.
                 systemctl(&["stop", SERVICE_UNIT])?;
                 systemctl(&["enable", SOCKET_UNIT])?;
                 systemctl(&["restart", SOCKET_UNIT])
             }
-            Self::Launchd => {
+            ManagerKind::Launchd => {
                 drop(call("launchctl", &["bootout", &agent()]));
-                let file = self.folder()?.join(format!("{LABEL}.plist"));
+                let file = self.folder.join(format!("{LABEL}.plist"));
                 launchctl(&["bootstrap", &domain(), &file.to_string_lossy()])
             }
         }
     }
 
     /// Ends it, now and after every login.
-    pub(super) fn switch_off(self) -> Result<(), CliError> {
-        match self {
-            Self::Systemd => systemctl(&["disable", "--now", SOCKET_UNIT, SERVICE_UNIT]),
-            Self::Launchd => launchctl(&["bootout", &agent()]),
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ServiceError::Manager`] if its command failed.
+    pub fn switch_off(&self) -> Result<(), ServiceError> {
+        match self.kind {
+            ManagerKind::Systemd => systemctl(&["disable", "--now", SOCKET_UNIT, SERVICE_UNIT]),
+            ManagerKind::Launchd => launchctl(&["bootout", &agent()]),
         }
     }
 
     /// Lets it notice that files are gone.
-    pub(super) fn look_again(self) {
-        if self == Self::Systemd {
+    pub fn look_again(&self) {
+        if self.kind == ManagerKind::Systemd {
             drop(call("systemctl", &["--user", "daemon-reload"]));
             drop(call(
                 "systemctl",
@@ -132,10 +156,11 @@ impl Manager {
     }
 
     /// Asks how an installed service stands.
-    pub(super) fn state(self) -> ServiceState {
-        let state = match self {
-            Self::Systemd => said(&call("systemctl", &["--user", "is-active", SOCKET_UNIT])),
-            Self::Launchd => match call("launchctl", &["print", &agent()]) {
+    #[must_use]
+    pub fn state(&self) -> ServiceState {
+        let state = match self.kind {
+            ManagerKind::Systemd => said(&call("systemctl", &["--user", "is-active", SOCKET_UNIT])),
+            ManagerKind::Launchd => match call("launchctl", &["print", &agent()]) {
                 Ok(output) if output.status.success() => "active".to_owned(),
                 other => said(&other),
             },
@@ -143,12 +168,14 @@ impl Manager {
         if state != "active" {
             return ServiceState::Off(state);
         }
-        if answers() {
+        if answers(&self.socket) {
             return ServiceState::Answers;
         }
-        let state = match self {
-            Self::Systemd => said(&call("systemctl", &["--user", "is-active", SERVICE_UNIT])),
-            Self::Launchd => state,
+        let state = match self.kind {
+            ManagerKind::Systemd => {
+                said(&call("systemctl", &["--user", "is-active", SERVICE_UNIT]))
+            }
+            ManagerKind::Launchd => state,
         };
         ServiceState::Silent(state)
     }
@@ -156,12 +183,11 @@ impl Manager {
 
 /// Says whether a gateway answers on the socket; where it has to be started first, that is waited
 /// for.
-fn answers() -> bool {
+fn answers(socket: &Path) -> bool {
     let ask = || -> Option<bool> {
-        let socket = folders().ok()?.runtime.join("gateway.sock");
         let mut stream = UnixStream::connect(socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT)).ok()?;
         stream.write_all(HEALTH).ok()?;
         let mut answer = [0; HEALTHY.len()];
         stream.read_exact(&mut answer).ok()?;
@@ -170,21 +196,21 @@ fn answers() -> bool {
     ask().unwrap_or_default()
 }
 
-fn systemctl(arguments: &[&str]) -> Result<(), CliError> {
+fn systemctl(arguments: &[&str]) -> Result<(), ServiceError> {
     let mut all = vec!["--user"];
     all.extend(arguments);
     done("systemctl", &all)
 }
 
-fn launchctl(arguments: &[&str]) -> Result<(), CliError> {
+fn launchctl(arguments: &[&str]) -> Result<(), ServiceError> {
     done("launchctl", arguments)
 }
 
-fn done(program: &str, arguments: &[&str]) -> Result<(), CliError> {
+fn done(program: &str, arguments: &[&str]) -> Result<(), ServiceError> {
     let output = call(program, arguments);
     match &output {
         Ok(output) if output.status.success() => Ok(()),
-        _ => Err(CliError::Manager {
+        _ => Err(ServiceError::Manager {
             command: format!("{program} {}", arguments.join(" ")),
             said: said(&output),
         }),
@@ -225,4 +251,4 @@ fn agent() -> String {
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const HEALTHY: &[u8; 13] = b"HTTP/1.1 200 ";
 /// The first client waits until the program has started.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

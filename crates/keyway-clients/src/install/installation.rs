@@ -1,47 +1,59 @@
-//! A client's file with the entries that a run adds to it, and the record of all of them.
+//! A client's file with the entries that are added to it, and the record of all of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use keyway::load;
-use keyway_clients::clients::{Client, Homes};
-use keyway_clients::install::{ClientFile, OwnEntry, Receipt, Receipts};
+use super::{ClientFile, InstallError, OwnEntry, Receipt, Receipts};
+use crate::clients::Client;
 
-use super::{NO_HOME, Target};
-use crate::environment::ProcessEnvironment;
-use crate::error::CliError;
-
-/// A client's file and what is to be remembered of the changes to it.
+/// Entries that are added to a client's file, and what is to be remembered of that.
+///
+/// Nothing is written before [`Installation::write`].
 #[derive(Debug)]
-pub(crate) struct Work {
-    /// The file.
-    pub(crate) file: ClientFile,
-    /// What earlier runs wrote.
-    pub(crate) records: Receipts,
-    /// What this run adds.
-    pub(super) receipts: Vec<Receipt>,
+pub struct Installation {
+    file: ClientFile,
+    /// What was written earlier.
+    records: Receipts,
+    /// What this adds.
+    receipts: Vec<Receipt>,
 }
 
-impl Work {
-    /// Reads the client's file and the record.
-    pub(crate) fn open(target: &Target) -> Result<Self, CliError> {
-        let client = Client::by_name(&target.client).ok_or(CliError::Usage {
-            what: "no such client",
-        })?;
-        let file = ClientFile::read(client, path(client, target.project)?)?;
-        let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
+impl Installation {
+    /// Reads the client's file at `path`, and the record below Keyway's folder for data.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`InstallError`] if one of them cannot be read.
+    pub fn open(client: &'static Client, path: PathBuf, data: &Path) -> Result<Self, InstallError> {
         Ok(Self {
-            file,
-            records: Receipts::open(&data)?,
+            file: ClientFile::read(client, path)?,
+            records: Receipts::open(data)?,
             receipts: Vec::new(),
         })
     }
 
+    /// Returns the client's file, with what was added.
+    #[must_use]
+    pub const fn file(&self) -> &ClientFile {
+        &self.file
+    }
+
+    /// Returns the entries that were added.
+    #[must_use]
+    pub fn added(&self) -> Vec<&OwnEntry> {
+        self.receipts.iter().map(|it| &it.entry).collect()
+    }
+
     /// Adds an entry for a server, unless it is there.
-    pub(super) fn put(
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InstallError::NameTaken`] or [`InstallError::OtherPluginsName`] if another entry has
+    /// the name and `replace` is not set.
+    pub fn put(
         &mut self,
         (server, entry): (&str, &OwnEntry),
         replace: bool,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), InstallError> {
         let name = entry_name(server);
         let entries = self.file.entries()?;
         let mut is_new_file = false;
@@ -57,21 +69,25 @@ impl Work {
                 is_new_file = self.forget(&name)?;
             } else if ours.is_some() {
                 let client = self.file.client().title;
-                return Err(CliError::OtherPluginsName { name, client });
+                return Err(InstallError::OtherPluginsName { name, client });
             } else if !replace {
                 let client = self.file.client().title;
-                return Err(CliError::NameTaken { name, client });
+                return Err(InstallError::NameTaken { name, client });
             }
         }
-        self.put_in_place(&name, entry)?;
+        self.replace(&name, entry)?;
         if let Some(last) = self.receipts.last_mut() {
             last.is_new_file |= is_new_file;
         }
         Ok(())
     }
 
-    /// Replaces an entry that the person wants replaced.
-    pub(super) fn put_in_place(&mut self, name: &str, entry: &OwnEntry) -> Result<(), CliError> {
+    /// Puts an entry in the place of one that the person wants replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`InstallError`] if the text has no place for it.
+    pub fn replace(&mut self, name: &str, entry: &OwnEntry) -> Result<(), InstallError> {
         let patch = self.file.put(name, entry)?;
         let receipt = Receipt::new(&self.file, (name, entry), &patch);
         self.receipts.push(receipt);
@@ -80,7 +96,7 @@ impl Work {
 
     /// Undoes an older entry of ours, so that the new one remembers what was there before both.
     /// Says whether the older one had made the file.
-    fn forget(&mut self, name: &str) -> Result<bool, CliError> {
+    fn forget(&mut self, name: &str) -> Result<bool, InstallError> {
         let file = self.file.path().to_path_buf();
         let is_it = |receipt: &Receipt| receipt.file == file && receipt.name == name;
         let Some(at) = self.records.all.iter().rposition(is_it) else {
@@ -91,8 +107,12 @@ impl Work {
         Ok(receipt.is_new_file)
     }
 
-    /// Writes the file, after what is needed to undo it.
-    pub(super) fn write(&mut self) -> Result<Vec<PathBuf>, CliError> {
+    /// Writes the file, after what is needed to undo it. Returns what was written.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`InstallError`]; a file that could not be written is as it was.
+    pub fn write(&mut self) -> Result<Vec<PathBuf>, InstallError> {
         let backup = self.records.back_up(&self.file)?;
         self.records.all.append(&mut self.receipts);
         self.records.save()?;
@@ -104,34 +124,13 @@ impl Work {
 }
 
 /// Returns the name under which clients list a server: some take letters, digits, `-` and `_` only.
-pub(crate) fn entry_name(server: &str) -> String {
+#[must_use]
+pub fn entry_name(server: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     server
         .chars()
         .map(|c| if is_plain(c) { c } else { '-' })
         .collect()
-}
-
-fn path(client: &Client, is_project: bool) -> Result<PathBuf, CliError> {
-    if is_project {
-        let below = client.project.ok_or(CliError::Usage {
-            what: "this client has no file for a project",
-        })?;
-        let here = ProcessEnvironment::current_folder();
-        return Ok(load::repository_of(&here).unwrap_or(here).join(below));
-    }
-    user_file(client)
-}
-
-/// Returns where a client keeps the person's own servers.
-pub(in crate::commands) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
-    let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
-    let config = ProcessEnvironment::config_home().unwrap_or_else(|| home.join(".config"));
-    Ok((client.user)(&Homes {
-        home,
-        config,
-        variables: &ProcessEnvironment,
-    }))
 }
 
 /// Returns the plugin that an entry of ours is about.

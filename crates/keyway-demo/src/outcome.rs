@@ -1,39 +1,38 @@
-//! What the demo prints: the table, what happened, what to try next.
+//! What a tour through the demo brought, in words and as JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use keyway_demo::{Demo, Row};
 use keyway_mcp::states::State;
 use keyway_secret::{Secret, shell_word};
 use serde_json::{Value, json};
 
-use crate::commands::tools::Format;
-use crate::context::CommandContext;
-use crate::report::table::Table;
+use crate::demo::Demo;
+use crate::tour::Row;
 
 /// What a tour brought.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
-    pub(super) rows: Vec<Row>,
+pub struct Outcome<'a> {
+    rows: Vec<Row>,
     /// What became of a token that expired; absent if the demo did not wait for that.
-    pub(super) renewal: Option<Renewal>,
+    renewal: Option<Renewal>,
     /// The demo that keeps running; absent where it ends.
-    pub(super) demo: Option<&'a Demo>,
+    demo: Option<&'a Demo>,
 }
 
 /// What became of an access token that expired.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Renewal {
+#[non_exhaustive]
+pub struct Renewal {
     /// Whether a tool could be called afterwards.
-    pub(super) works: bool,
+    pub works: bool,
     /// How often a refresh token was redeemed meanwhile.
-    pub(super) refreshes: usize,
+    pub refreshes: usize,
     /// How often a person was asked since the start.
-    pub(super) sign_ins: usize,
+    pub sign_ins: usize,
     /// How long the token lived.
-    pub(super) token_life: Duration,
+    pub token_life: Duration,
 }
 
 impl Renewal {
@@ -43,31 +42,61 @@ impl Renewal {
     }
 }
 
-impl Report<'_> {
+impl<'a> Outcome<'a> {
+    /// Sums up a tour after which a token expired.
+    #[must_use]
+    pub const fn of_check(rows: Vec<Row>, renewal: Renewal) -> Self {
+        Self {
+            rows,
+            renewal: Some(renewal),
+            demo: None,
+        }
+    }
+
+    /// Sums up a tour through a demo that keeps running.
+    #[must_use]
+    pub const fn of_tour(rows: Vec<Row>, demo: &'a Demo) -> Self {
+        Self {
+            rows,
+            renewal: None,
+            demo: Some(demo),
+        }
+    }
+
+    /// Returns the visits, in the order of the file.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// Says whether all of it worked.
-    pub(super) fn is_good(&self) -> bool {
+    #[must_use]
+    pub fn is_good(&self) -> bool {
         !self.rows.is_empty()
             && self.rows.iter().all(Row::is_good)
             && self.renewal.is_none_or(Renewal::is_silent)
     }
 
-    /// Renders the report.
-    pub(super) fn render(&self, format: Format, context: &CommandContext) -> String {
-        match format {
-            Format::Json => format!("{}\n", self.json()),
-            Format::Human => self.human(context),
+    /// Says what went wrong, and what became of the token.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut text: String = self.rows.iter().map(Row::problem_in_words).collect();
+        if let Some(renewal) = self.renewal {
+            text.push('\n');
+            text.push_str(&renewal.in_words());
         }
+        text
     }
 
-    /// Says what happened, and what can be tried as long as the demo runs.
+    /// Says what happened, and what can be tried with `binary` as long as the demo runs.
     ///
     /// `dashboard` is a link to it, and whether a browser opens it already.
-    pub(super) fn next_steps(&self, dashboard: Option<(&Secret<String>, bool)>) -> String {
+    #[must_use]
+    pub fn next_steps(&self, binary: &Path, dashboard: Option<(&Secret<String>, bool)>) -> String {
         let Some(demo) = self.demo else {
             return String::new();
         };
-        let binary = std::env::current_exe();
-        let binary = binary.map_or_else(|_| "keyway".to_owned(), |path| quoted(&path));
+        let binary = quoted(binary);
         let (plugin, home) = (quoted(&demo.plugin()), quoted(&demo.home()));
         let is_signed_in = self.rows.iter().all(Row::is_good);
         let did = if is_signed_in {
@@ -108,30 +137,9 @@ Ctrl-C stops the demo and removes its folder
         )
     }
 
-    fn human(&self, context: &CommandContext) -> String {
-        let mut table = Table::new(["SERVER", "TRANSPORT", "METHOD", "STATE", "TOOLS", "CALL"]);
-        for row in &self.rows {
-            table.push([
-                row.server.clone(),
-                row.transport.as_str().to_owned(),
-                row.method.as_str().to_owned(),
-                row.standing.to_string().replacen('/', ": ", 1),
-                row.tools.to_string(),
-                row.latency.map_or_else(|| "-".to_owned(), milliseconds),
-            ]);
-        }
-        let mut text = table.render(context.width(), context.head_style());
-        for row in &self.rows {
-            text.push_str(&trouble(row));
-        }
-        if let Some(renewal) = self.renewal {
-            text.push('\n');
-            text.push_str(&told(renewal));
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
+    /// Returns the object for scripts.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             json!({
                 "name": row.server,
@@ -174,55 +182,63 @@ Ctrl-C stops the demo and removes its folder
     }
 }
 
-/// Says what became of a server that the table did not wait for.
-pub(super) fn later(row: &Row) -> String {
-    if row.is_good() {
-        let took = row.latency.map(milliseconds).unwrap_or_default();
-        let (server, tools) = (&row.server, row.tools);
-        return format!("\n`{server}` is connected: {tools} tools, called in {took}\n");
+impl Row {
+    /// Returns how long the call of a tool took; a dash if none was called.
+    #[must_use]
+    pub fn latency_in_words(&self) -> String {
+        self.latency.map_or_else(
+            || "-".to_owned(),
+            |time| format!("{:.1} ms", time.as_secs_f64() * 1000.0),
+        )
     }
-    trouble(row)
-}
 
-fn told(renewal: Renewal) -> String {
-    let life = renewal.token_life.as_secs();
-    let refreshes = renewal.refreshes;
-    if renewal.is_silent() {
-        return format!(
-            "The access token of `docs` expired (the demo's clock was moved {life} s ahead) and was \
-             renewed without a question (refreshes: {refreshes}, sign-ins: 1)\n"
-        );
-    }
-    format!(
-        "The access token of `docs` was NOT renewed in silence (refreshes: {refreshes}, \
-         sign-ins: {})\n",
-        renewal.sign_ins
-    )
-}
-
-fn trouble(row: &Row) -> String {
-    let mut text = String::new();
-    match &row.trouble {
-        Some(trouble) => {
-            let _infallible = write!(text, "\n{}: {}\n", row.server, trouble.message);
-            if let Some(hint) = &trouble.hint {
-                let _infallible = writeln!(text, "hint: {hint}");
-            }
+    /// Says what became of a server that the table did not wait for.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        if self.is_good() {
+            let (server, tools, took) = (&self.server, self.tools, self.latency_in_words());
+            return format!("\n`{server}` is connected: {tools} tools, called in {took}\n");
         }
-        None if row.standing.state == State::NeedsAuth => {
-            let _infallible = writeln!(
-                text,
-                "\n{}: waits for you to press Allow on the page above",
-                row.server
+        self.problem_in_words()
+    }
+
+    fn problem_in_words(&self) -> String {
+        let mut text = String::new();
+        match &self.trouble {
+            Some(trouble) => {
+                let _infallible = write!(text, "\n{}: {}\n", self.server, trouble.message);
+                if let Some(hint) = &trouble.hint {
+                    let _infallible = writeln!(text, "hint: {hint}");
+                }
+            }
+            None if self.standing.state == State::NeedsAuth => {
+                let _infallible = writeln!(
+                    text,
+                    "\n{}: waits for you to press Allow on the page above",
+                    self.server
+                );
+            }
+            None => {}
+        }
+        text
+    }
+}
+
+impl Renewal {
+    fn in_words(self) -> String {
+        let (life, refreshes) = (self.token_life.as_secs(), self.refreshes);
+        if self.is_silent() {
+            return format!(
+                "The access token of `docs` expired (the demo's clock was moved {life} s ahead) and \
+                 was renewed without a question (refreshes: {refreshes}, sign-ins: 1)\n"
             );
         }
-        None => {}
+        let sign_ins = self.sign_ins;
+        format!(
+            "The access token of `docs` was NOT renewed in silence (refreshes: {refreshes}, \
+             sign-ins: {sign_ins})\n"
+        )
     }
-    text
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
 
 /// Writes a path so that a shell reads it as one word.
@@ -250,14 +266,6 @@ mod tests {
         }
     }
 
-    fn report(rows: Vec<Row>, renewal: Renewal) -> Report<'static> {
-        Report {
-            rows,
-            renewal: Some(renewal),
-            demo: None,
-        }
-    }
-
     #[test]
     fn all_worked_only_if_every_call_did_and_the_token_was_renewed_in_silence() {
         let called = Some(Duration::from_millis(1));
@@ -268,12 +276,16 @@ mod tests {
             sign_ins: 1,
             token_life: Duration::from_secs(4),
         };
-        assert!(report(vec![good.clone(), good.clone()], silent).is_good());
+        let is_good = |rows: &[&Row], renewal| {
+            let rows = rows.iter().map(|row| (*row).clone()).collect();
+            Outcome::of_check(rows, renewal).is_good()
+        };
+        assert!(is_good(&[&good, &good], silent));
         let waiting = ServerState::new(State::NeedsAuth, Reason::Authorizing);
         for bad in [row(waiting, called), row(ServerState::CONNECTED, None)] {
-            assert!(!report(vec![good.clone(), bad], silent).is_good());
+            assert!(!is_good(&[&good, &bad], silent));
         }
-        assert!(!report(Vec::new(), silent).is_good());
+        assert!(!is_good(&[], silent));
         for loud in [
             Renewal::default(),
             Renewal {
@@ -289,7 +301,7 @@ mod tests {
                 ..silent
             },
         ] {
-            assert!(!report(vec![good.clone()], loud).is_good(), "{loud:?}");
+            assert!(!is_good(&[&good], loud), "{loud:?}");
         }
     }
 }

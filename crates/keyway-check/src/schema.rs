@@ -1,4 +1,4 @@
-//! The schema itself, JSON Schema 2020-12, made from the tables in [`keyway_config::fields`].
+//! The contract as a JSON Schema (2020-12) for editors, made from the tables in [`keyway_config::fields`].
 //!
 //! It accepts what the reader loads, other hosts' spellings included, so that no real file turns
 //! red in an editor without a reason. What needs more than kinds is left to `keyway check`.
@@ -10,8 +10,15 @@ use keyway_config::fields::{
 use keyway_config::schema_id::SCHEMA_ID;
 use serde_json::{Map, Value, json};
 
-/// Returns the schema.
-pub(super) fn schema() -> Value {
+use crate::report::json::to_text;
+
+/// Returns the schema as it stands in `schema/mcp.schema.json`.
+#[must_use]
+pub fn text() -> String {
+    to_text(&schema())
+}
+
+fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
