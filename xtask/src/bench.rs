@@ -8,6 +8,7 @@
 mod contestants;
 pub(crate) mod memory;
 mod recall;
+pub(crate) mod tree;
 pub(crate) mod vault;
 
 use std::path::{Path, PathBuf};

@@ -38,6 +38,12 @@ pub(crate) enum XtaskError {
     /// The workspace has no crate of this name.
     #[error("no crate `{name}` in the workspace")]
     CrateUnknown { name: String },
+    /// The tests of a crate fail before anything is changed.
+    #[error("the unit tests of `{package}` fail without any change")]
+    MutantsBaseline { package: &'static str },
+    /// Too many changes of the code were noticed by no test.
+    #[error("too many changes that no test notices:{}", listed(missed))]
+    MutantsMissed { missed: Vec<String> },
     /// A source file is not Rust.
     #[error("cannot split `{path}` into Rust tokens")]
     Tokens { path: PathBuf },

@@ -26,6 +26,7 @@ mod instructions;
 mod integrations;
 mod layers;
 mod metadata;
+mod mutants;
 mod nextest;
 mod peers;
 mod process;
@@ -75,6 +76,9 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Bench {
             what: Benchmark::Memory,
         } => bench::memory::measure(&workspace),
+        Task::Bench {
+            what: Benchmark::Tree { dev, runs },
+        } => bench::tree::measure(&workspace, bench::tree::Profile::from_flag(dev), runs),
         Task::Conformance {
             only,
             dev,
@@ -135,6 +139,14 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             seconds,
             long,
         } => fuzz::run(&workspace, target.as_deref(), fuzz::seconds(seconds, long)),
+        Task::Mutants {
+            setup,
+            minutes,
+            seed,
+        } => {
+            let plan = mutants::Plan { minutes, seed };
+            mutants::run(&workspace, tools::Missing::from_flag(setup), plan)
+        }
     }
 }
 
@@ -292,6 +304,18 @@ enum Task {
         #[arg(long)]
         long: bool,
     },
+    /// Change the code that decides about security, and see whether unit tests notice
+    Mutants {
+        /// Install `cargo-mutants` first, below target/
+        #[arg(long)]
+        setup: bool,
+        /// Begin no other change after this time
+        #[arg(long, default_value_t = 120)]
+        minutes: u64,
+        /// Decides which changes are tried first
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -316,6 +340,15 @@ enum Benchmark {
     },
     /// What `keyway run` takes while it is idle, with one server and with ten
     Memory,
+    /// Looking at a plugin of 50,000 files that did not change, against `find`
+    Tree {
+        /// Build ours without optimisation
+        #[arg(long)]
+        dev: bool,
+        /// How often each is run
+        #[arg(long, default_value_t = 7)]
+        runs: usize,
+    },
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ use crate::metadata::Workspace;
 
 use self::table::TOOLS;
 
+pub(crate) use self::install::cargo_install;
+
 /// Makes sure that every tool is there.
 ///
 /// # Errors

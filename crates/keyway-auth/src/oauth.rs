@@ -57,7 +57,7 @@ pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,
-    Endpoints, GrantKind, IdJag, PkceRule, RefreshScope, ResourceRule, Settings,
+    Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope, ResourceRule, Settings,
 };
 pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};

@@ -305,6 +305,23 @@ mod tests {
         );
     }
 
+    /// Threat E9: the host that the person is about to see, whatever the issuer calls itself.
+    #[test]
+    fn e09_the_notice_names_the_host_of_the_page() {
+        let shown = |host, port, issuer: &str| head("s", issuer) + &page(Some(host), port, issuer);
+        let own = shown("as.example", None, "as.example");
+        assert_eq!(own, "Sign in for `s`\n  at      as.example\n");
+        for (host, port, named) in [
+            ("evil.example", None, "  page    evil.example\n"),
+            ("as.example", Some(8443), "  page    as.example:8443\n"),
+        ] {
+            let other = shown(host, port, "as.example");
+            assert!(other.ends_with(named), "{other}");
+        }
+        let with_port = shown("as.example", Some(8443), "as.example:8443");
+        assert!(!with_port.contains("page"), "{with_port}");
+    }
+
     #[test]
     fn b10_a_step_up_says_what_is_new() {
         let shown = scopes(&list(&["read", "admin"]), &list(&["admin"]));

@@ -511,3 +511,30 @@ fn tokens_from_standard_input_are_stored_once_a_list_call_has_succeeded_with_the
     let printed = outcome.everything();
     assert!(desk.leaks(&printed, &[]).is_empty(), "{printed}");
 }
+
+/// Threats B10 and E16: told after the sign-in, in every format; nothing in it moves the cursor.
+#[test]
+fn b10_e16_scopes_beyond_those_asked_for_are_shown_after_the_sign_in() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let _person = desk.person();
+    let plain = desk.keyway(&["login", "s"]).run();
+    assert_eq!(plain.code, 0, "{}", plain.everything());
+    assert!(!plain.everything().contains("more scopes than requested"));
+    let more = Some("admin\u{1b}[2J everything".to_owned());
+    desk.rig.set(|settings| settings.more_scopes = more);
+    let shown = desk.keyway(&["login", "s"]).run();
+    let line = "The authorization server granted more scopes than requested: admin";
+    assert!(shown.stdout.contains(line), "{}", shown.everything());
+    assert!(
+        shown.stdout.contains("everything"),
+        "{}",
+        shown.everything()
+    );
+    assert!(!shown.everything().contains('\u{1b}'));
+    let told = desk.keyway(&["login", "s", "--format", "json"]).run();
+    let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let unrequested = told.pointer("/unrequested_scopes");
+    let unrequested = unrequested.or_else(|| told.pointer("/servers/0/unrequested_scopes"));
+    let unrequested = unrequested.and_then(|it| it.as_array()).unwrap();
+    assert_eq!(unrequested.len(), 2, "{told}");
+}

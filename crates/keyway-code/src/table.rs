@@ -121,6 +121,8 @@ codes! {
             "run the helper by hand, with its input closed (</dev/null): it has to end by itself"
         HttpError "http-error" ANY OFFLINE Failed ServerOperator NO
             "check the path of `url`, and whether `type` fits the server: keyway doctor --server SERVER"
+        IdentityRefused "identity-refused" TOKEN REFUSED Failed ServerOperator NO
+            "your organisation decides who may use this server: give its administrator the message above; if it has changed since you signed in there: keyway logout SERVER, then keyway login SERVER"
         InsufficientScope "insufficient-scope" CHALLENGE SCOPE SignInNeeded Person NO
             "agree to the scopes that the server asks for: keyway login SERVER"
         Internal "internal" ANY UNUSABLE Failed Keyway NO

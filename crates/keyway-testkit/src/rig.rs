@@ -5,6 +5,7 @@
 //! second port, which no client should ever reach, as well. A program that is not a test pulls the
 //! levers over HTTP: see [`control`](self::control).
 
+mod assertions;
 mod authorization;
 mod clients;
 mod confidential;
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 
 pub use self::confidential::{Confidential, SecretMethod};
 pub use self::journal::{Door, Seen};
-pub use self::settings::{Consent, Delivery, Iss, Revocation, Settings};
+pub use self::settings::{Assertions, Consent, Delivery, Iss, Revocation, Settings};
 pub use self::streams::Stream;
 pub use self::tokens::{End, Family, Redemption};
 pub use crate::http::Request;

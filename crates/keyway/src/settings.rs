@@ -224,7 +224,7 @@ pub struct IdentityProvider {
     pub issuer: Option<String>,
     /// Where the ID token is exchanged.
     pub token_endpoint: Option<String>,
-    /// Where the ID token comes from.
+    /// Where the ID token comes from; otherwise from a sign-in of our own.
     pub id_token: Option<SecretSource>,
 }
 

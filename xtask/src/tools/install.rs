@@ -46,7 +46,11 @@ fn single(workspace: &Workspace, source: &Source) -> Result<(), XtaskError> {
 }
 
 /// Builds without optimisation, which takes a third of the time; the tools run for seconds.
-fn cargo_install(workspace: &Workspace, package: &str, version: &str) -> Result<(), XtaskError> {
+pub(crate) fn cargo_install(
+    workspace: &Workspace,
+    package: &str,
+    version: &str,
+) -> Result<(), XtaskError> {
     let mut command = child::cargo(workspace, &["install", "--quiet", "--locked", "--force"]);
     command
         .args([package, "--version", version, "--root"])

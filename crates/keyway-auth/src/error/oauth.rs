@@ -188,6 +188,15 @@ pub enum OAuthError {
         /// Why.
         refusal: Refusal,
     },
+    /// The organisation did not grant the access: its identity provider gave no assertion, or the
+    /// issuer did not accept it. Never followed by a person's own consent.
+    #[error("`{issuer}` does not grant this access to your organisation's sign-in: {refusal}")]
+    IdentityRefused {
+        /// Which of the two.
+        issuer: String,
+        /// Why.
+        refusal: Refusal,
+    },
     /// The refresh token does not count any more.
     #[error("`{issuer}` does not accept the sign-in any more{}", why_rejected(*cause))]
     GrantRejected {
@@ -305,6 +314,7 @@ fn sign_in_text(cause: SignInCause, scopes: &[String], refusal: Option<&HttpRefu
         SignInCause::Never => "not signed in",
         SignInCause::Ended => "the sign-in ended and cannot be renewed",
         SignInCause::Refused => "the server does not accept the sign-in any more",
+        SignInCause::IdentityProvider => "not signed in at the identity provider",
         SignInCause::Moved => "the server relies on another authorization server since the sign-in",
         SignInCause::Scope => {
             let asked = refusal.and_then(|refusal| refusal.scope.clone());
@@ -333,6 +343,8 @@ pub enum SignInCause {
     Scope,
     /// The server has moved to another authorization server.
     Moved,
+    /// There is none at the identity provider, through which the server is signed in to.
+    IdentityProvider,
 }
 
 /// What was asked for.
@@ -444,6 +456,7 @@ impl OAuthError {
                 ..
             } => Some((**refusal).clone()),
             Self::TokenRefused { refusal, .. }
+            | Self::IdentityRefused { refusal, .. }
             | Self::RegistrationRefused { refusal, .. }
             | Self::AuthorizationRefused { refusal, .. } => Some(HttpRefusal {
                 status: refusal.status,

@@ -76,9 +76,7 @@ impl Client {
     ) -> Result<Form, OAuthError> {
         let proof = match &self.proof {
             ClientProof::SecretFrom(source) => {
-                let what = "the secret of the client";
-                let secret = source.get().await;
-                ClientProof::Secret(secret.ok_or(OAuthError::NoAssertion { what })?)
+                ClientProof::Secret(source.get("the secret of the client").await?)
             }
             proof => proof.clone(),
         };

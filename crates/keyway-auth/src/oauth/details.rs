@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client::{Client, Origin};
-use super::settings::{AuthMethod, ClientProof, Settings};
+use super::settings::{AuthMethod, ClientProof, KeptToken, Settings};
 use super::token::TokenKind;
 use super::{auth_method_serde, secret_serde};
 
@@ -54,6 +54,9 @@ pub(super) struct Details {
     /// Whether a renewal ever brought another refresh token; unknown before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rotates: Option<bool>,
+    /// Whether the token is the ID token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_identity: bool,
 }
 
 impl std::fmt::Debug for Details {
@@ -80,6 +83,7 @@ pub(super) struct SignedIn<'a> {
     pub(super) at: u64,
     pub(super) requested: Vec<String>,
     pub(super) lifetime: Option<Duration>,
+    pub(super) keep: KeptToken,
 }
 
 impl Details {
@@ -106,6 +110,16 @@ impl Details {
             requested: Some(from.requested),
             lifetime: from.lifetime.map(|lifetime| lifetime.as_secs()),
             rotates: None,
+            is_identity: from.keep == KeptToken::Identity,
+        }
+    }
+
+    /// Returns which token of an answer is kept.
+    pub(super) const fn keep(&self) -> KeptToken {
+        if self.is_identity {
+            KeptToken::Identity
+        } else {
+            KeptToken::Access
         }
     }
 

@@ -41,6 +41,13 @@ pub(super) async fn discover(
             .unwrap_or_default();
         return Ok(Discovered { resource, server });
     }
+    if let Endpoints::Issuer(issuer) = &settings.endpoints {
+        let server = of_issuer(reader, settings, issuer).await?;
+        return Ok(Discovered {
+            resource: None,
+            server,
+        });
+    }
     let resource = resource_metadata(reader, url, hint).await?;
     let server = match &settings.endpoints {
         Endpoints::Metadata(at) => configured(reader, settings, at).await?,
@@ -102,6 +109,15 @@ async fn chosen(
             found: shown(first),
         });
     }
+    of_issuer(reader, settings, issuer).await
+}
+
+/// Reads the metadata of an issuer that has to have some.
+pub(super) async fn of_issuer(
+    reader: &MetadataReader<'_>,
+    settings: &Settings,
+    issuer: &str,
+) -> Result<ServerMetadata, OAuthError> {
     let found = server_metadata(reader, settings, issuer).await?;
     found.ok_or_else(|| OAuthError::NoMetadata {
         issuer: shown(issuer),

@@ -35,8 +35,9 @@ use super::rotation::SentToken;
 use super::scope::Scopes;
 use super::settings::{Endpoints, RefreshScope};
 use super::sign_in::is_outdated;
-use super::token::{Issued, TokenEndpoint};
+use super::token::{ID_TOKEN, Issued, TokenEndpoint};
 use super::wire::Form;
+use crate::document::DocumentError;
 use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown};
 use crate::observer::{ServerEvent, Topic};
 use crate::ports::{CarriedExchange, ExchangeCarrier, HttpFailure};
@@ -224,6 +225,14 @@ impl OAuthEngine {
                 }
                 self.reject(claimed, details).await.map(Ok)
             }
+            // Not every provider renews the ID token (OpenID Connect Core section 12.2): the person
+            // signs in there again.
+            Err(OAuthError::Document {
+                error:
+                    DocumentError::Missing { field: ID_TOKEN }
+                    | DocumentError::Unexpected { field: ID_TOKEN },
+                ..
+            }) => self.reject(claimed, details).await.map(Ok),
             Err(error) => {
                 if matches!(error, OAuthError::Document { .. }) {
                     let sent = SentToken::Answered;
@@ -290,7 +299,7 @@ impl OAuthEngine {
         let found = match &settings.endpoints {
             Endpoints::Fixed { .. } => return None,
             Endpoints::Metadata(at) => configured(&reader, settings, at).await.ok()?,
-            Endpoints::Discovered => {
+            Endpoints::Discovered | Endpoints::Issuer(_) => {
                 let found = server_metadata(&reader, settings, &details.issuer).await;
                 found.ok()??
             }
@@ -322,6 +331,7 @@ impl OAuthEngine {
             client: &client,
             dpop: dpop.as_ref(),
             what: RequestTarget::Token,
+            keep: details.keep(),
             repeat_until: Some(last_start(claim)),
         };
         let form = Form::new("refresh_token")

@@ -7,6 +7,7 @@ use keyway_secret::Secret;
 use url::Url;
 
 use crate::BoxFuture;
+use crate::error::OAuthError;
 use crate::jose::SigningKey;
 use crate::ports::Redirect;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     pub dpop: DpopRule,
     /// Whether a refresh names the scopes.
     pub refresh_scope: RefreshScope,
+    /// Which token of an answer is kept.
+    pub keep: KeptToken,
 }
 
 /// How a client introduces itself to authorization servers, which show it to people at consent.
@@ -190,6 +193,19 @@ pub enum Endpoints {
         /// The token endpoint.
         token: Url,
     },
+    /// Where this issuer says; there is no protected resource.
+    Issuer(String),
+}
+
+/// Which token of an answer is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeptToken {
+    /// The access token, which is sent to the server.
+    #[default]
+    Access,
+    /// The ID token (OpenID Connect Core section 2), which is exchanged for assertions.
+    Identity,
 }
 
 /// What to send as `resource` (RFC 8707).
@@ -275,7 +291,8 @@ pub struct IdJag {
     pub token_endpoint: Option<Url>,
     /// The client as the identity provider knows it.
     pub client: ClientSettings,
-    /// The identity token of the person.
+    /// The ID token of the person: of another program, or of a sign-in of our own
+    /// ([`OAuth::identity`](super::OAuth::identity)).
     pub id_token: Assertion,
 }
 
@@ -294,10 +311,12 @@ impl IdJag {
 
 /// Where an assertion comes from; called each time, since an assertion is short-lived.
 #[derive(Clone)]
-pub struct Assertion(Arc<dyn Fn() -> AssertionFuture + Send + Sync>);
+pub struct Assertion(Arc<dyn Fn() -> Outcome + Send + Sync>);
 
 /// An assertion on its way; `None` if there is none.
 pub type AssertionFuture = BoxFuture<'static, Option<Secret<String>>>;
+
+type Outcome = BoxFuture<'static, Result<Option<Secret<String>>, OAuthError>>;
 
 impl Assertion {
     /// Asks `source` each time.
@@ -305,6 +324,14 @@ impl Assertion {
     /// Cancel safety: a future that `source` returns is awaited inside a sign-in or a renewal,
     /// which run in tasks of their own; it is dropped only with the runtime.
     pub fn new(source: impl Fn() -> AssertionFuture + Send + Sync + 'static) -> Self {
+        Self::fallible(move || {
+            let assertion = source();
+            Box::pin(async move { Ok(assertion.await) })
+        })
+    }
+
+    /// Asks `source` each time, which says why there is none.
+    pub(super) fn fallible(source: impl Fn() -> Outcome + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
 
@@ -314,8 +341,9 @@ impl Assertion {
         Self::new(move || Box::pin(std::future::ready(Some(value.clone()))))
     }
 
-    pub(super) fn get(&self) -> AssertionFuture {
-        (self.0)()
+    /// Returns the assertion; `what` names it if there is none.
+    pub(super) async fn get(&self, what: &'static str) -> Result<Secret<String>, OAuthError> {
+        (self.0)().await?.ok_or(OAuthError::NoAssertion { what })
     }
 }
 

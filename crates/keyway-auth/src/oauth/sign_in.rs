@@ -287,6 +287,7 @@ impl OAuthEngine {
 
     /// Makes the token endpoint of the chosen server.
     fn endpoint<'a>(
+        &self,
         prepared: &'a Prepared,
         client: &'a Client,
     ) -> Result<TokenEndpoint<'a>, OAuthError> {
@@ -296,6 +297,7 @@ impl OAuthEngine {
             client,
             dpop: prepared.dpop.as_ref(),
             what: RequestTarget::Token,
+            keep: self.settings.keep,
             repeat_until: None,
         })
     }
@@ -323,6 +325,7 @@ impl OAuthEngine {
             at: unix(self.clock.wall()),
             requested: prepared.scopes.as_slice().to_vec(),
             lifetime: issued.lifetime,
+            keep: self.settings.keep,
         });
         let tokens = tokens(&issued).with_details(details.encode());
         // Before the earlier sign-in is overwritten: a process that dies in between must not lose

@@ -8,6 +8,7 @@ mod claims;
 mod clients;
 mod discovery;
 mod grants;
+mod identity;
 mod issuers;
 mod kept;
 mod leaks;

@@ -13,6 +13,7 @@ use super::client::Client;
 use super::dpop::{SCHEME, USE_NONCE};
 use super::dpop_binding::DpopBinding;
 use super::scope::Scopes;
+use super::settings::KeptToken;
 use super::wire::{Answer, Form, Wire};
 use crate::document::{Document, DocumentError};
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
@@ -27,6 +28,7 @@ pub(super) struct TokenEndpoint<'a> {
     /// The key that tokens are bound to, if they are.
     pub(super) dpop: Option<&'a DpopBinding>,
     pub(super) what: RequestTarget,
+    pub(super) keep: KeptToken,
     /// After this the request is not sent once more, even where the server asks for it.
     pub(super) repeat_until: Option<Instant>,
 }
@@ -119,7 +121,28 @@ impl TokenEndpoint<'_> {
     }
 
     fn read(&self, document: &Document) -> Result<Issued, OAuthError> {
-        read(self.what, document, self.dpop.is_some())
+        let wanted = Wanted::new(self.keep, self.issuer, &self.client.id);
+        read(self.what, document, self.dpop.is_some(), wanted)
+    }
+}
+
+/// Which token of an answer is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    Access,
+    /// The ID token of this issuer for this client.
+    Identity {
+        issuer: &'a str,
+        client: &'a str,
+    },
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) const fn new(keep: KeptToken, issuer: &'a str, client: &'a str) -> Self {
+        match keep {
+            KeptToken::Access => Self::Access,
+            KeptToken::Identity => Self::Identity { issuer, client },
+        }
     }
 }
 
@@ -128,14 +151,17 @@ pub(super) fn read(
     what: RequestTarget,
     document: &Document,
     is_bound: bool,
+    wanted: Wanted<'_>,
 ) -> Result<Issued, OAuthError> {
     let read = || -> Result<Issued, DocumentError> {
+        let field = match wanted {
+            Wanted::Access => "access_token",
+            Wanted::Identity { .. } => ID_TOKEN,
+        };
         let access = document
-            .text("access_token")?
+            .text(field)?
             .filter(|token| is_sendable(token))
-            .ok_or(DocumentError::Missing {
-                field: "access_token",
-            })?;
+            .ok_or(DocumentError::Missing { field })?;
         let kind = match document.text("token_type").ok().flatten() {
             // Bound to a key that is not ours: of no use (RFC 6749 section 7.1).
             Some(kind) if kind.eq_ignore_ascii_case(SCHEME) && !is_bound => {
@@ -151,14 +177,17 @@ pub(super) fn read(
         // replaced the old one.
         let text = |field| document.text(field).ok().flatten();
         let refresh = text("refresh_token").filter(|token| !token.is_empty());
-        let lifetime = document.seconds("expires_in").ok().flatten();
+        let lifetime = match wanted {
+            Wanted::Access => document.seconds("expires_in").ok().flatten(),
+            Wanted::Identity { issuer, client } => Some(identity(access, issuer, client)?),
+        };
         Ok(Issued {
             access: Secret::new(access.to_owned()),
             kind,
             lifetime: lifetime.filter(|time| !time.is_zero()),
             refresh: refresh.map(|token| Secret::new(token.to_owned())),
             scopes: text("scope").map(Scopes::parse),
-            account: text("id_token").and_then(account),
+            account: text(ID_TOKEN).and_then(account),
             hold: None,
         })
     };
@@ -173,13 +202,40 @@ fn is_sendable(token: &str) -> bool {
 /// Reads who signed in out of an identity token. It came from the token endpoint itself, and is
 /// only ever shown, so its signature does not matter (OpenID Connect Core section 3.1.3.7).
 fn account(id_token: &str) -> Option<String> {
-    let body = id_token.split('.').nth(1)?;
-    let claims = Secret::new(BASE64_URL_SAFE_NO_PAD.decode(body).ok()?);
-    let claims = Document::parse(claims.expose()).ok()?;
+    let claims = claims(id_token)?;
     let names = ["email", "preferred_username", "name", "sub"];
     let text = |name| claims.text(name).ok().flatten().map(shown);
     names.into_iter().find_map(text)
 }
+
+/// Checks whose ID token it is, and for whom; returns how long it counts. Who made it is known: it
+/// came from the token endpoint itself, over TLS (OpenID Connect Core section 3.1.3.7).
+fn identity(id_token: &str, issuer: &str, client: &str) -> Result<Duration, DocumentError> {
+    let wrong = DocumentError::Unexpected { field: ID_TOKEN };
+    let claims = claims(id_token).ok_or_else(|| wrong.clone())?;
+    let is_for = match claims.text("aud") {
+        Ok(audience) => audience == Some(client),
+        Err(_) => {
+            let all = claims.texts("aud").ok().flatten();
+            all.is_some_and(|all| all.contains(&client))
+        }
+    };
+    let is_by = claims.text("iss").ok().flatten() == Some(issuer);
+    let seconds = |claim| claims.seconds(claim).ok().flatten();
+    match (seconds("iat"), seconds("exp")) {
+        (Some(from), Some(to)) if is_for && is_by && to > from => Ok(to.saturating_sub(from)),
+        _ => Err(wrong),
+    }
+}
+
+fn claims(id_token: &str) -> Option<Document> {
+    let body = id_token.split('.').nth(1)?;
+    let claims = Secret::new(BASE64_URL_SAFE_NO_PAD.decode(body).ok()?);
+    Document::parse(claims.expose()).ok()
+}
+
+/// The member of an answer that holds the ID token.
+pub(super) const ID_TOKEN: &str = "id_token";
 
 /// Makes the header that carries a token.
 pub(super) fn header(kind: TokenKind, access: &Secret<String>) -> Result<HeaderValue, OAuthError> {

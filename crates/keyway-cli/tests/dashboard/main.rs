@@ -21,7 +21,7 @@ mod waiting;
 use serde_json::{Value, json};
 
 use self::house::{Complaints, Demo, House, SECRET, browse, modules};
-use keyway_testkit::Canary;
+use keyway_testkit::{Canary, Folder};
 
 /// In both themes and on a phone, with what would run and which variable goes where.
 #[test]
@@ -245,6 +245,93 @@ fn an_approval_counts_only_for_what_was_shown() {
     assert!(page.contains("Approve what it does"));
     let listed = house.keyway(&["trust", "list"]);
     assert_eq!(listed.stdout, "no approvals\n");
+}
+
+/// The digest of the question that a page shows.
+fn digest(page: &str) -> &str {
+    let (_, rest) = page.split_once("name=\"digest\" value=\"").expect(page);
+    rest.split_once('"').unwrap().0
+}
+
+#[test]
+fn the_confined_button_approves_with_the_programs_confined() {
+    let house = House::start("x");
+    let pass = house.enter(&house.open());
+    let mark = house.mark(&pass);
+    let page = house.get("/s/p/local", &pass);
+    assert!(
+        page.contains("id=\"approve-confined\" name=\"answer\" value=\"confined\""),
+        "{page}"
+    );
+    assert!(
+        page.contains("nothing else of yours unless config.toml grants it"),
+        "{page}"
+    );
+    let body = format!("_mark={mark}&digest={}&answer=confined", digest(&page));
+    house.post("/s/p/local/approve", &pass, &body);
+    let page = house.get("/s/p/local", &pass);
+    assert!(
+        page.contains("Approved as it is now, confined; a change asks again."),
+        "{page}"
+    );
+    let listed = house.keyway(&["trust", "list", "--format", "json"]);
+    assert!(
+        listed.stdout.contains(r#""confined":true"#),
+        "{}",
+        listed.everything()
+    );
+    let status = house.keyway_with(
+        &["status", "--config", "p", "--format", "json"],
+        &[("API_TOKEN", "x")],
+    );
+    assert!(
+        status.stdout.contains("confined to"),
+        "{}",
+        status.everything()
+    );
+}
+
+/// What changed since the person said yes stands before all that it does: facts and files by name.
+#[test]
+fn an_entry_that_changed_shows_what_changed_since_it_was_approved() {
+    let entry =
+        |word: &str| format!(r#"{{"s": {{"command": "sh", "args": ["run.sh", "{word}"]}}}}"#);
+    let folder = Folder::new()
+        .file("p/.mcp.json", entry("first"))
+        .file("p/run.sh", "exit 3\n");
+    let house = House::over(folder, &[], &[]);
+    let pass = house.enter(&house.open());
+    let mark = house.mark(&pass);
+    let page = house.get("/s/p/s", &pass);
+    assert!(!page.contains("id=\"changes\""), "{page}");
+    let body = format!("_mark={mark}&digest={}&answer=yes", digest(&page));
+    house.post("/s/p/s/approve", &pass, &body);
+
+    house.folder.put("p/.mcp.json", entry("second"));
+    house.folder.put("p/run.sh", "exit 4\n");
+    let page = house::wait_for("the question", || {
+        let page = house.get("/s/p/s", &pass);
+        page.contains("id=\"changes\"").then_some(page)
+    });
+    let (_, changes) = page.split_once("<h3>Since you approved it</h3>").unwrap();
+    let (changes, all) = changes.split_once("<h3>All of it</h3>").unwrap();
+    let removed = changes.lines().find(|line| line.contains("first")).unwrap();
+    let added = changes
+        .lines()
+        .find(|line| line.contains("second"))
+        .unwrap();
+    assert!(removed.contains("- "), "{changes}");
+    assert!(added.starts_with("+ "), "{changes}");
+    assert!(changes.contains("run.sh (changed)"), "{changes}");
+    assert!(all.contains("second") && !all.contains("first"), "{all}");
+    // What was approved no longer counts, and the new question can be answered.
+    let body = format!("_mark={mark}&digest={}&answer=yes", digest(&page));
+    house.post("/s/p/s/approve", &pass, &body);
+    let page = house.get("/s/p/s", &pass);
+    assert!(
+        page.contains("Approved as it is now; a change asks again."),
+        "{page}"
+    );
 }
 
 /// Nothing that axe calls serious or critical, and nothing to scroll sideways for.

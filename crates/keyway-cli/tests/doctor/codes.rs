@@ -341,6 +341,11 @@ const PROVOKED: &[Row] = &[
         &["no-assertion"],
     ),
     (
+        "keyway-cli/tests/doctor/identity.rs",
+        "a_refusal_of_the_organisation_is_told_and_no_person_is_asked_instead",
+        &["identity-refused"],
+    ),
+    (
         "keyway-cli/tests/doctor/network.rs",
         "an_address_that_is_never_reached_is_told_and_another_host_works",
         &["forbidden-address"],

@@ -11,6 +11,7 @@ mod codes;
 mod credentials;
 mod discovery;
 mod ends;
+mod identity;
 mod migrations;
 mod network;
 mod plain;

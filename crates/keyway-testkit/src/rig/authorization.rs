@@ -7,9 +7,10 @@ use serde_json::json;
 use url::Url;
 
 use super::Place;
+use super::assertions;
 use super::clients;
 use super::device::{self, Devices};
-use super::settings::{Consent, Iss, Settings};
+use super::settings::{Assertions, Consent, Iss, Settings};
 use super::tokens::{Asked, Tokens};
 use crate::http::{Answer, Request};
 
@@ -172,23 +173,33 @@ fn token(
                 Err(why) => return refusal(why),
             }
         }
+        assertions::EXCHANGE => {
+            return assertions::exchange(&field("subject_token"), settings, tokens);
+        }
+        assertions::REDEEM => match assertions::redeem(&field("assertion"), settings) {
+            Ok(()) => Some(tokens.grant(client.clone(), life)),
+            Err(why) => return refusal(why),
+        },
         _ => return refusal("unsupported_grant_type"),
     };
     let Some(issued) = issued else {
         return refusal("invalid_grant");
     };
+    let more = settings.more_scopes.as_deref().unwrap_or_default();
     let mut body = json!({
         "access_token": issued.access,
         "refresh_token": issued.refresh,
         "token_type": "Bearer",
-        "scope": tokens.agreed(),
+        "scope": format!("{} {more}", tokens.agreed()).trim_end(),
     });
     if let (Some(seconds), Some(body)) = (settings.expires_in, body.as_object_mut()) {
         body.insert("expires_in".to_owned(), seconds.into());
     }
     if let (Some(account), Some(body)) = (&settings.account, body.as_object_mut()) {
-        let claims = BASE64_URL_SAFE_NO_PAD.encode(json!({ "sub": account }).to_string());
-        body.insert("id_token".to_owned(), format!("e30.{claims}.e30").into());
+        let claims = assertions::claims(account, &client, (settings, place));
+        let claims = BASE64_URL_SAFE_NO_PAD.encode(claims.to_string());
+        let id_token = tokens.identity(&claims);
+        body.insert("id_token".to_owned(), id_token.into());
     }
     Answer::json(200, &body).with("cache-control", "no-store")
 }
@@ -210,10 +221,14 @@ fn revoke(request: &Request, settings: &Settings, tokens: &mut Tokens) -> Answer
 /// Says whether a name is that of the MCP server: by one transport or the other, or as its metadata
 /// has it.
 fn is_resource(name: &str, settings: &Settings, place: &Place) -> bool {
+    // An identity provider protects no server, and knows those of others.
+    if settings.assertions != Assertions::Unknown {
+        return true;
+    }
     let path = name.strip_prefix(&place.origin);
     matches!(path, Some("/mcp" | "/sse")) || settings.resource.as_deref() == Some(name)
 }
 
-fn refusal(code: &str) -> Answer {
+pub(super) fn refusal(code: &str) -> Answer {
     Answer::json(400, &json!({ "error": code }))
 }

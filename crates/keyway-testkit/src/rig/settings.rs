@@ -47,11 +47,16 @@ pub struct Settings {
     pub account: Option<String>,
     /// The scope without which the MCP server refuses.
     pub wants_scope: Option<String>,
+    /// Scopes that are granted besides those that were asked for.
+    pub more_scopes: Option<String>,
     /// Offers device codes, and wants this many seconds between two polls; `None` does not offer
     /// them.
     pub device: Option<u64>,
     /// What a revocation ends.
     pub revocation: Revocation,
+    /// Whether it exchanges ID tokens for assertions, as an identity provider does, and redeems
+    /// assertions.
+    pub assertions: Assertions,
     /// Clients that were registered beforehand, by identifier. All others register themselves and
     /// have no secret.
     pub clients: BTreeMap<String, Confidential>,
@@ -76,11 +81,27 @@ impl Default for Settings {
             modern: true,
             account: None,
             wants_scope: None,
+            more_scopes: None,
             device: None,
             revocation: Revocation::Family,
+            assertions: Assertions::Unknown,
             clients: BTreeMap::new(),
         }
     }
+}
+
+/// What becomes of requests for identity assertions (RFC 8693) and of requests with one (RFC 7523).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Assertions {
+    /// Such grants are not known here.
+    #[default]
+    Unknown,
+    /// Who signed in here gets an assertion for any audience; one of any rig is redeemed.
+    Granted,
+    /// The administrator says no.
+    Refused,
 }
 
 /// What a revocation ends (RFC 7009 section 2.1 leaves it open).

@@ -247,6 +247,29 @@ async fn e1_nothing_starts_once_a_folder_was_replaced() {
     assert!(setting.server(&person).open(&launcher).await.is_ok());
 }
 
+/// A place of another process that goes away while a program is started stops no start: the places are
+/// looked up once more.
+#[tokio::test]
+async fn e2_a_place_that_goes_away_during_a_start_is_looked_up_again() {
+    let person = Person::new(User::Own).unwrap();
+    let launcher = person.launcher();
+    for round in 0..10 {
+        let place = person.at(&format!("../place-{round}"));
+        let mut server = SETTINGS[0].server(&person);
+        // Made by the look before the start, where it is not there yet.
+        server.program.isolation.also_hidden = vec![place.clone()];
+        let ending = std::thread::spawn(move || {
+            // Once only, as soon as it is there: before the launcher looks.
+            while std::fs::remove_dir(&place).is_err() {
+                std::thread::yield_now();
+            }
+        });
+        let started = server.open(&launcher).await;
+        assert!(started.is_ok(), "round {round}: {:?}", started.err());
+        ending.join().unwrap();
+    }
+}
+
 /// Names on the way to a hidden folder are fixed; files still move across them.
 #[tokio::test]
 async fn e1_files_can_be_moved_and_linked_beside_fixed_folders() {

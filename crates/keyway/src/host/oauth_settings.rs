@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use keyway_auth::oauth::{
     Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
-    PkceRule, ResourceRule, Settings, SigningKey,
+    KeptToken, PkceRule, ResourceRule, Settings, SigningKey,
 };
 #[cfg(feature = "stdio")]
 use keyway_auth::ports::HelperRunner as _;
@@ -33,9 +33,7 @@ pub(super) fn settings(
     remote: &RemoteSpec,
 ) -> Settings {
     let none = ServerOAuth::default();
-    let id = format!("{}:{}", target.plugin, target.spec.name);
-    let own = accounts.settings.server(&id, &target.host.plugin_root);
-    let own = own.map_or(&none, |server| &server.oauth);
+    let own = own(accounts, target).unwrap_or(&none);
     let global = &accounts.settings.oauth;
     let text = |name: &str| {
         let found = remote.oauth.iter().find(|(key, _)| key == name);
@@ -82,27 +80,68 @@ pub(super) fn settings(
         _ => DpopRule::Auto,
     };
     made.refresh_scope = own.refresh_scope;
-    made.grant = grant(host, accounts, own);
+    made.grant = grant(host, accounts, target, own);
     made
 }
 
-fn grant(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
-    if accounts.device {
-        return GrantKind::Device;
+/// Returns how to sign in at the identity provider of an entry; none if the entry is not signed in
+/// to through one, or another program has the ID token.
+pub(super) fn identity_provider(
+    host: &Host,
+    accounts: &Accounts,
+    target: Target<'_>,
+) -> Option<Settings> {
+    let own = own(accounts, target)?;
+    let provider = &own.identity_provider;
+    if own.grant != Some(Grant::IdJag) || provider.id_token.is_some() {
+        return None;
     }
+    let issuer = provider.issuer.clone()?;
+    let known = accounts.settings.oauth.issuers.get(&issuer)?;
+    let mut made = Settings::default();
+    made.identity = accounts.identity.clone();
+    made.client = Some(client(host, &known.client)?);
+    made.issuer_exceptions.extend(
+        known
+            .dangerous_metadata_issuer
+            .clone()
+            .map(|told| (issuer.clone(), told)),
+    );
+    made.redirect.port = known.callback_port;
+    // With `offline_access`, where the provider offers that.
+    made.scopes = Some(vec!["openid".to_owned()]);
+    made.resource = ResourceRule::Omit;
+    made.keep = KeptToken::Identity;
+    if accounts.device {
+        made.grant = GrantKind::Device;
+    }
+    made.endpoints = Endpoints::Issuer(issuer);
+    Some(made)
+}
+
+/// Returns what the person says of one server.
+fn own<'a>(accounts: &'a Accounts, target: Target<'_>) -> Option<&'a ServerOAuth> {
+    let id = format!("{}:{}", target.plugin, target.spec.name);
+    let own = accounts.settings.server(&id, &target.host.plugin_root);
+    own.map(|server| &server.oauth)
+}
+
+fn grant(host: &Host, accounts: &Accounts, target: Target<'_>, own: &ServerOAuth) -> GrantKind {
     match own.grant {
-        Some(Grant::Device) => GrantKind::Device,
         Some(Grant::ClientCredentials) => GrantKind::ClientCredentials,
         Some(Grant::WorkloadIdentity) => match &own.workload_token {
             Some(source) => GrantKind::Workload(secret(host, source)),
             None => unavailable(),
         },
-        Some(Grant::IdJag) => id_jag(host, accounts, own),
+        Some(Grant::IdJag) => id_jag(host, accounts, target, own),
+        // What needs no person is never replaced by what does, though a device was asked for.
+        Some(Grant::Device) => GrantKind::Device,
+        _ if accounts.device => GrantKind::Device,
         _ => GrantKind::AuthorizationCode,
     }
 }
 
-fn id_jag(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
+fn id_jag(host: &Host, accounts: &Accounts, target: Target<'_>, own: &ServerOAuth) -> GrantKind {
     let provider = &own.identity_provider;
     let endpoint = provider.token_endpoint.as_deref();
     let token_endpoint = endpoint.and_then(|text| text.parse().ok());
@@ -111,9 +150,15 @@ fn id_jag(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
         .as_ref()
         .and_then(|issuer| accounts.settings.oauth.issuers.get(issuer));
     let client = known.and_then(|known| client(host, &known.client));
-    match (client, &provider.id_token) {
+    let id_token = match &provider.id_token {
+        Some(source) => Some(secret(host, source)),
+        None => host
+            .identity_provider(accounts, target)
+            .map(|provider| provider.identity()),
+    };
+    match (client, id_token) {
         (Some(client), Some(id_token)) => {
-            let mut asking = IdJag::new(client, secret(host, id_token));
+            let mut asking = IdJag::new(client, id_token);
             asking.issuer.clone_from(&provider.issuer);
             asking.token_endpoint = token_endpoint;
             GrantKind::IdJag(asking)

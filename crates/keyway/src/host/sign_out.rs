@@ -75,18 +75,30 @@ impl SignOutPlan {
     #[must_use]
     pub fn oauth(&self) -> Option<Authorization> {
         // Signing out starts no program.
-        let confinement = Confinement::default();
-        self.host.oauth(Target {
+        self.host.oauth(self.target(&Confinement::default()))
+    }
+
+    const fn target<'a>(&'a self, confinement: &'a Confinement) -> Target<'a> {
+        Target {
             plugin: &self.plugin,
             spec: &self.spec,
             host: &self.host_variables,
             grants: &[],
             files: None,
-            confinement: &confinement,
-        })
+            confinement,
+        }
     }
 
-    /// Revokes and deletes the tokens, and ends sessions that use them.
+    /// Returns the sign-in at the identity provider that this one goes through.
+    fn identity_provider(&self) -> Option<Authorization> {
+        let accounts = self.host.accounts.as_ref()?;
+        let confinement = Confinement::default();
+        self.host
+            .identity_provider(accounts, self.target(&confinement))
+    }
+
+    /// Revokes and deletes the tokens, and ends sessions that use them. A sign-in through an identity
+    /// provider ends there too, which other servers may share.
     ///
     /// Cancel safety: the sign-out continues in a task of its own; only the result is lost. If the
     /// runtime ends meanwhile, tokens that were revoked may still be stored; signing out again
@@ -101,8 +113,19 @@ impl SignOutPlan {
             let method = self.spec.method;
             return Err(Error::NotOAuth { server, method });
         };
-        let done = oauth.sign_out().await;
-        done.map_err(|error| Error::SignIn { server, error })
+        let failed = |error| Error::SignIn {
+            server: server.clone(),
+            error,
+        };
+        let mut done = oauth.sign_out().await.map_err(failed)?;
+        // Otherwise the next call would sign in again unasked.
+        if let Some(provider) = self.identity_provider() {
+            let ended = provider.sign_out().await.map_err(failed)?;
+            if !done.existed {
+                done = ended;
+            }
+        }
+        Ok(done)
     }
 }
 

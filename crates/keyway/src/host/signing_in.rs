@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use keyway_auth::oauth::{OAuth, Ports, Server};
+use keyway_auth::oauth::{Endpoints, OAuth, Ports, Server};
 use keyway_auth::ports::ExchangeCarrier;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
+use keyway_store::GrantKey;
 use keyway_transport::OAuthHttp;
 use url::Url;
 
@@ -31,8 +32,39 @@ impl Host {
         let url: Url = remote.address.url().expose().parse().ok()?;
         let key = accounts.key(target.plugin, &target.spec.name, remote);
         let server = Server::new(target.spec.name.clone(), url.clone(), key);
-        let ports = Ports {
-            http: Arc::new(self.oauth_http(accounts, target, &url)?),
+        let ports = self.oauth_ports(accounts, target, &url)?;
+        let settings = oauth_settings::settings(self, accounts, target, remote);
+        let fixed = header_values(&remote.headers);
+        Some(OAuth::new(server, settings, ports, accounts.asking, fixed))
+    }
+
+    /// Returns the sign-in at the identity provider that the sign-in of an entry goes through, if
+    /// it is one of our own. All servers that go through a provider share it.
+    pub(super) fn identity_provider(
+        &self,
+        accounts: &Accounts,
+        target: Target<'_>,
+    ) -> Option<OAuth> {
+        let settings = oauth_settings::identity_provider(self, accounts, target)?;
+        let Endpoints::Issuer(issuer) = &settings.endpoints else {
+            return None;
+        };
+        let url: Url = issuer.parse().ok()?;
+        let key = GrantKey::new(&accounts.profile)
+            .server(IDENTITY_PROVIDER)
+            .resource(issuer)
+            .account(accounts.account.as_deref().unwrap_or_default());
+        let server = Server::new(target.spec.name.clone(), url.clone(), key);
+        let mut ports = self.oauth_ports(accounts, target, &url)?;
+        // A session keeps to one account of its server; the provider's own names are others.
+        ports.account_pin = None;
+        let asking = accounts.asking;
+        Some(OAuth::new(server, settings, ports, asking, Vec::new()))
+    }
+
+    fn oauth_ports(&self, accounts: &Accounts, target: Target<'_>, url: &Url) -> Option<Ports> {
+        Some(Ports {
+            http: Arc::new(self.oauth_http(accounts, target, url)?),
             clock: Arc::clone(&self.clock),
             tasks: Arc::new(CountedTasks {
                 tasks: Arc::clone(&self.tasks),
@@ -44,11 +76,8 @@ impl Host {
             interaction: accounts.interaction.clone(),
             observer: self.observer(target),
             account_pin: accounts.account_pin.clone(),
-            carrier: self.carrier(accounts, target, &url),
-        };
-        let settings = oauth_settings::settings(self, accounts, target, remote);
-        let fixed = header_values(&remote.headers);
-        Some(OAuth::new(server, settings, ports, accounts.asking, fixed))
+            carrier: self.carrier(accounts, target, url),
+        })
     }
 
     /// Returns the way in for an entry; none if it is not by OAuth, or no person can be asked.
@@ -119,6 +148,9 @@ fn may_be_private(accounts: &Accounts, target: Target<'_>) -> bool {
     let own = accounts.settings.server(&id, &target.host.plugin_root);
     own.is_some_and(|own| own.oauth.dangerous_private_issuer)
 }
+
+/// What sign-ins at identity providers are stored under, in place of a server; they have no plugin.
+const IDENTITY_PROVIDER: &str = "identity-provider";
 
 /// The variables that decide which certificates are trusted and how names are looked up.
 #[cfg(all(feature = "stdio", feature = "vault"))]

@@ -221,8 +221,11 @@ fn server(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Serve
         );
     }
     let needs = match oauth.grant {
-        Some(Grant::IdJag) if oauth.identity_provider.id_token.is_none() => {
-            Some("`id_token_env` or `id_token_command`")
+        Some(Grant::IdJag)
+            if oauth.identity_provider.id_token.is_none()
+                && oauth.identity_provider.issuer.is_none() =>
+        {
+            Some("`idp_issuer`, `id_token_env` or `id_token_command`")
         }
         Some(Grant::WorkloadIdentity) if oauth.workload_token.is_none() => {
             Some("`jwt_file` or `jwt_command`")

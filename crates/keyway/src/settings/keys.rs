@@ -397,7 +397,7 @@ pub const SECTIONS: &[Section] = &[
                 "idp_issuer",
                 Kind::Address,
                 "\"https://login.example\"",
-                "For `id-jag`: the identity provider; its client stands in `[oauth.issuers]`",
+                "For `id-jag`: the identity provider, where you sign in once for all servers; its client stands in `[oauth.issuers]`",
             ),
             key(
                 "idp_token_endpoint",
@@ -409,13 +409,13 @@ pub const SECTIONS: &[Section] = &[
                 "id_token_env",
                 Kind::Text,
                 "\"CORPORATE_ID_TOKEN\"",
-                "For `id-jag`: the variable that holds the ID token",
+                "For `id-jag`: the variable that holds the ID token, if another program signs in there",
             ),
             key(
                 "id_token_command",
                 Kind::Command,
                 "[\"corp-login\", \"--id-token\"]",
-                "For `id-jag`: the program that prints the ID token",
+                "For `id-jag`: the program that prints the ID token, if another one signs in there",
             ),
             key(
                 "jwt_file",

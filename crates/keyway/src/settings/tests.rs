@@ -233,7 +233,7 @@ fn keys_that_contradict_each_other_or_need_another_are_refused() {
         ),
         (
             format!("{server}grant = \"id-jag\""),
-            "needs `id_token_env`",
+            "needs `idp_issuer`, `id_token_env`",
         ),
         (
             format!("{server}grant = \"workload-identity\""),

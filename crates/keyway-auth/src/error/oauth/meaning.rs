@@ -50,6 +50,7 @@ impl OAuthError {
             },
             Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => Code::AuthFailed,
             Self::TokenRefused { .. } => Code::TokenRefused,
+            Self::IdentityRefused { .. } => Code::IdentityRefused,
             Self::GrantRejected { .. } | Self::RenewalBusy { .. } => Code::RefreshFailed,
             Self::RenewalSlow { .. } => Code::NetworkError,
             Self::RenewalPostponed { .. } => Code::AuthorizationServerError,
@@ -165,6 +166,7 @@ impl OAuthError {
             | Self::ClientAuthentication { .. }
             | Self::AuthorizationRefused { .. }
             | Self::TokenRefused { .. }
+            | Self::IdentityRefused { .. }
             | Self::GrantRejected { .. }
             | Self::RefreshUnanswered { .. }
             | Self::OtherAccount

@@ -60,7 +60,7 @@ impl Inner {
         }
     }
 
-    fn held_generation(&self) -> Option<Generation> {
+    pub(super) fn held_generation(&self) -> Option<Generation> {
         self.lock().held.as_ref().map(|held| held.grant.generation)
     }
 
@@ -148,7 +148,7 @@ impl Inner {
         self.sign_in_or_say(SignInCause::Scope, &trigger).await
     }
 
-    async fn sign_in_or_say(
+    pub(super) async fn sign_in_or_say(
         &self,
         cause: SignInCause,
         trigger: &SignInTrigger,

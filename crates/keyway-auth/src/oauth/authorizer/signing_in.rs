@@ -92,8 +92,14 @@ impl Inner {
     fn failed<T>(&self, error: OAuthError) -> Result<T, OAuthError> {
         let code = error.code();
         self.engine.observer.emit(ServerEvent::Failed { code });
-        let now = self.engine.clock.monotonic();
-        self.lock().refusals.note(now, &error);
+        // A person who is still being asked, at the identity provider, has not failed.
+        if !matches!(
+            error,
+            OAuthError::SignInUnderWay { .. } | OAuthError::AskedElsewhere
+        ) {
+            let now = self.engine.clock.monotonic();
+            self.lock().refusals.note(now, &error);
+        }
         Err(error)
     }
 }

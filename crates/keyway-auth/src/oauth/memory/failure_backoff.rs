@@ -62,6 +62,7 @@ fn asked_for(error: &OAuthError) -> Duration {
         }
         OAuthError::RenewalPostponed { seconds } => Duration::from_secs(*seconds),
         OAuthError::AuthorizationRefused { .. }
+        | OAuthError::IdentityRefused { .. }
         | OAuthError::DeclinedElsewhere
         | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED_PAUSE,
         OAuthError::Interaction(InteractionError::Timeout { .. }) => UNANSWERED_PAUSE,

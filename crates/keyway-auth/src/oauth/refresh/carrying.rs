@@ -16,7 +16,7 @@ use crate::oauth::details::Details;
 use crate::oauth::engine::{OAuthEngine, Ports, Server};
 use crate::oauth::secret_serde;
 use crate::oauth::settings::Settings;
-use crate::oauth::token::{self, Issued};
+use crate::oauth::token::{self, Issued, Wanted};
 use crate::oauth::wire::Answer;
 use crate::ports::{CarriedClaim, CarriedExchange, ExchangeCarrier, HttpFailure, HttpResponse};
 use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE};
@@ -111,7 +111,10 @@ impl OAuthEngine {
             failure: failure.clone(),
         })?;
         match self.wire.answer(what, response)? {
-            Answer::Document(document) => token::read(what, &document, details.dpop().is_some()),
+            Answer::Document(document) => {
+                let wanted = Wanted::new(details.keep(), &details.issuer, &details.client_id);
+                token::read(what, &document, details.dpop().is_some(), wanted)
+            }
             Answer::Refused(refusal) => Err(OAuthError::refused(&details.issuer, refusal)),
         }
     }

@@ -83,7 +83,7 @@ impl OAuthEngine {
             .with("redirect_uri", &code.redirect_uri)
             .with_secret("code_verifier", code.verifier.verifier())
             .with_some("resource", prepared.resource.as_deref());
-        let endpoint = Self::endpoint(prepared, client)?;
+        let endpoint = self.endpoint(prepared, client)?;
         endpoint.ask(&self.wire, form, self.clock.wall()).await
     }
 

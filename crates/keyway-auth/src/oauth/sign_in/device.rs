@@ -44,7 +44,7 @@ impl OAuthEngine {
         }
         self.person.count_question();
         let shown = interaction.show_code(codes.question.clone()).await?;
-        let endpoint = Self::endpoint(prepared, &client)?;
+        let endpoint = self.endpoint(prepared, &client)?;
         let page = codes.question.complete.as_ref();
         let page = page.unwrap_or(&codes.question.page).to_string();
         let polling = self.poll(prepared, endpoint, codes, shown.given_up());
@@ -73,6 +73,7 @@ impl OAuthEngine {
             client,
             dpop: None,
             what,
+            keep: self.settings.keep,
             repeat_until: None,
         };
         let document = endpoint

@@ -2,14 +2,14 @@
 
 use super::{Obtained, Prepared, is_client_refused};
 use crate::document::DocumentError;
-use crate::error::{OAuthError, RequestTarget, shown};
+use crate::error::{OAuthError, RequestTarget, SignInCause};
 use crate::oauth::client::{Client, Origin};
-use crate::oauth::discovery::server_metadata;
+use crate::oauth::discovery::of_issuer;
 use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::ServerMetadata;
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::registration::register;
-use crate::oauth::settings::{Assertion, IdJag};
+use crate::oauth::settings::{Assertion, IdJag, KeptToken};
 use crate::oauth::token::TokenEndpoint;
 use crate::oauth::wire::Form;
 use keyway_secret::Secret;
@@ -27,15 +27,17 @@ impl OAuthEngine {
         prepared: &Prepared,
         assertion: &Assertion,
     ) -> Result<Obtained, OAuthError> {
-        let what = "the token of the workload";
-        let assertion = assertion.get().await;
-        let assertion = assertion.ok_or(OAuthError::NoAssertion { what })?;
+        let assertion = assertion.get("the token of the workload").await?;
         let form = Form::new(JWT_BEARER).with_secret("assertion", &assertion);
         self.unattended(prepared, form).await
     }
 
-    /// An identity token is exchanged for an assertion (RFC 8693 section 2.1), and that redeemed
+    /// An ID token is exchanged for an assertion (RFC 8693 section 2.1), and that redeemed
     /// (RFC 7523 section 2.1).
+    ///
+    /// What either side refuses, the organisation refuses: it is an error of its own, and no person
+    /// is asked for a consent instead. A refresh token is not kept, so that the identity provider
+    /// is asked each time whether the access is still allowed.
     pub(super) async fn by_id_jag(
         &self,
         prepared: &Prepared,
@@ -43,7 +45,9 @@ impl OAuthEngine {
     ) -> Result<Obtained, OAuthError> {
         let assertion = self.id_jag(prepared, id_jag).await?;
         let form = Form::new(JWT_BEARER).with_secret("assertion", &assertion);
-        self.unattended(prepared, form).await
+        let mut obtained = self.unattended(prepared, form).await.map_err(by_policy)?;
+        obtained.issued.refresh = None;
+        Ok(obtained)
     }
 
     async fn id_jag(
@@ -51,9 +55,8 @@ impl OAuthEngine {
         prepared: &Prepared,
         id_jag: &IdJag,
     ) -> Result<Secret<String>, OAuthError> {
-        let what = "the identity token";
-        let id_token = id_jag.id_token.get().await;
-        let id_token = id_token.ok_or(OAuthError::NoAssertion { what })?;
+        let id_token = id_jag.id_token.get("the ID token").await;
+        let id_token = id_token.map_err(at_provider)?;
         let scopes = prepared.scopes.to_parameter();
         let form = Form::new("urn:ietf:params:oauth:grant-type:token-exchange")
             .with("requested_token_type", ID_JAG)
@@ -70,10 +73,12 @@ impl OAuthEngine {
             client: &client,
             dpop: None,
             what: RequestTarget::IdentityProvider,
+            keep: KeptToken::Access,
             repeat_until: None,
         };
         let now = self.clock.wall();
-        let document = endpoint.ask_document(&self.wire, form, now).await?;
+        let document = endpoint.ask_document(&self.wire, form, now).await;
+        let document = document.map_err(by_policy)?;
         let read = || -> Result<Secret<String>, DocumentError> {
             if document.text("issued_token_type")? != Some(ID_JAG) {
                 return Err(DocumentError::Missing {
@@ -101,10 +106,7 @@ impl OAuthEngine {
         }
         let issuer = issuer.unwrap_or_default();
         let reader = self.metadata.reader(CachePolicy::NoStore);
-        let found = server_metadata(&reader, &self.settings, issuer).await?;
-        found.ok_or_else(|| OAuthError::NoMetadata {
-            issuer: shown(issuer),
-        })
+        of_issuer(&reader, &self.settings, issuer).await
     }
 
     async fn unattended(&self, prepared: &Prepared, form: Form) -> Result<Obtained, OAuthError> {
@@ -114,7 +116,7 @@ impl OAuthEngine {
             .with_some("resource", prepared.resource.as_deref());
         loop {
             let client = self.client_without_redirect(prepared).await?;
-            let endpoint = Self::endpoint(prepared, &client)?;
+            let endpoint = self.endpoint(prepared, &client)?;
             let asked = endpoint.ask(&self.wire, form.clone(), self.clock.wall());
             match asked.await {
                 Err(error) if self.forgot(prepared, &client, &error).await? => {}
@@ -160,6 +162,27 @@ impl OAuthEngine {
             .put(&server.issuer, &registration)
             .await?;
         Ok(registration.client(Origin::Registered))
+    }
+}
+
+/// Says where the sign-in is missing.
+fn at_provider(error: OAuthError) -> OAuthError {
+    match error {
+        OAuthError::SignInRequired { .. } => {
+            OAuthError::sign_in_required(SignInCause::IdentityProvider)
+        }
+        error => error,
+    }
+}
+
+/// Turns a refusal into that of the organisation. A client that is not known, or does not prove who
+/// it is, is a matter of the configuration.
+fn by_policy(error: OAuthError) -> OAuthError {
+    match error {
+        OAuthError::TokenRefused { issuer, refusal } if refusal.code != "invalid_client" => {
+            OAuthError::IdentityRefused { issuer, refusal }
+        }
+        error => error,
     }
 }
 

@@ -6,8 +6,8 @@ use keyway_code::Code;
 use serde_json::json;
 
 use super::with_secret;
-use crate::oauth::GrantKind;
 use crate::oauth::testing::{Deed, Kit, REGISTER, Reply, TOKEN};
+use crate::oauth::{ClientProof, ClientSettings, GrantKind};
 use crate::ports::Redirect;
 
 #[test]
@@ -242,4 +242,52 @@ fn a_registration_that_cannot_be_used_is_reported_before_the_person_is_asked() {
     let asked = kit.world.redeemed("authorization_code").remove(0);
     assert_eq!(asked.header("authorization"), "", "a public client");
     assert_eq!(asked.field("client_id"), "c");
+}
+
+/// SECURITY.md: a stored sign-in is bound to the client registration that obtained it. Neither another
+/// client of the configuration nor a later registration renews it or ends it.
+#[test]
+fn a_stored_sign_in_is_used_by_the_client_that_obtained_it_alone() {
+    let public = ClientSettings::new("one".to_owned(), ClientProof::Public);
+    let one = [public, with_secret("one", "CANARY-ONE")];
+    for obtained_by in one {
+        let mut kit = Kit::new();
+        kit.settings.client = Some(obtained_by.clone());
+        kit.signed_in();
+        kit.world.forget();
+        // The person or the entry names another client by now.
+        kit.settings.client = Some(with_secret("two", "CANARY-TWO"));
+        let oauth = kit.oauth();
+        let renewed = kit.run(oauth.renew());
+        let is_public = matches!(obtained_by.proof, ClientProof::Public);
+        // The secret of the first is gone, so only one without a secret can go on.
+        assert_eq!(renewed.is_ok(), is_public, "{renewed:?}");
+        let ended = kit.run(oauth.sign_out()).unwrap();
+        assert!(ended.existed);
+        let sent = kit.world.seen_by("as.example");
+        let sent: Vec<_> = sent.iter().filter(|seen| seen.method == "POST").collect();
+        assert_eq!(sent.is_empty(), !is_public);
+        for seen in sent {
+            assert_eq!(seen.field("client_id"), "one", "{}", seen.text());
+            assert!(!seen.text().contains("CANARY-TWO"));
+            assert_eq!(seen.header("authorization"), "");
+        }
+    }
+}
+
+#[test]
+fn a_stored_sign_in_outlives_the_registration_that_replaced_its_client() {
+    let mut kit = Kit::new();
+    let honest = std::sync::Arc::clone(&kit.honest);
+    kit.world.answer(TOKEN, move |_| honest.issue());
+    let oauth = kit.signed_in();
+    // Another server of the same issuer cannot have the port, and registers anew.
+    kit.person.occupy(40_001);
+    kit.key = kit.key.clone().server("other");
+    kit.signed_in();
+    assert_eq!(kit.honest.clients(), 2);
+    kit.world.forget();
+    kit.run(oauth.renew()).unwrap();
+    let renewed = kit.world.redeemed("refresh_token").remove(0);
+    assert_eq!(renewed.field("client_id"), "client-1");
 }
