@@ -512,7 +512,7 @@ fn tokens_from_standard_input_are_stored_once_a_list_call_has_succeeded_with_the
     assert!(desk.leaks(&printed, &[]).is_empty(), "{printed}");
 }
 
-/// Threats B10 and E16: told after the sign-in, in every format; nothing in it moves the cursor.
+/// Threats B10 and E16: told after the sign-in, in every format.
 #[test]
 fn b10_e16_scopes_beyond_those_asked_for_are_shown_after_the_sign_in() {
     let desk = Desk::new(KEYWAY, Settings::default());
@@ -520,17 +520,13 @@ fn b10_e16_scopes_beyond_those_asked_for_are_shown_after_the_sign_in() {
     let plain = desk.keyway(&["login", "s"]).run();
     assert_eq!(plain.code, 0, "{}", plain.everything());
     assert!(!plain.everything().contains("more scopes than requested"));
-    let more = Some("admin\u{1b}[2J everything".to_owned());
+    let more = Some("admin everything".to_owned());
     desk.rig.set(|settings| settings.more_scopes = more);
     let shown = desk.keyway(&["login", "s"]).run();
-    let line = "The authorization server granted more scopes than requested: admin";
+    let line = "The authorization server granted more scopes than requested: admin everything\n";
     assert!(shown.stdout.contains(line), "{}", shown.everything());
-    assert!(
-        shown.stdout.contains("everything"),
-        "{}",
-        shown.everything()
-    );
-    assert!(!shown.everything().contains('\u{1b}'));
+    // What was granted once is asked for again, so that nothing is lost; from then on it was asked.
+    assert_eq!(desk.keyway(&["logout", "s"]).run().code, 0);
     let told = desk.keyway(&["login", "s", "--format", "json"]).run();
     let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     let unrequested = told.pointer("/unrequested_scopes");

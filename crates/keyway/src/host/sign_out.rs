@@ -78,7 +78,7 @@ impl SignOutPlan {
         self.host.oauth(self.target(&Confinement::default()))
     }
 
-    const fn target<'a>(&'a self, confinement: &'a Confinement) -> Target<'a> {
+    fn target<'a>(&'a self, confinement: &'a Confinement) -> Target<'a> {
         Target {
             plugin: &self.plugin,
             spec: &self.spec,
