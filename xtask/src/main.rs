@@ -67,18 +67,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         }
         Task::Check { crates } => check::run(&workspace, &crates),
         Task::Tools { setup } => tools::ensure(&workspace, tools::Missing::from_flag(setup)),
-        Task::Bench {
-            what: Benchmark::Check { setup, runs },
-        } => bench::check(&workspace, tools::Missing::from_flag(setup), runs),
-        Task::Bench {
-            what: Benchmark::Vault { setup, runs },
-        } => bench::vault::measure(&workspace, tools::Missing::from_flag(setup), runs),
-        Task::Bench {
-            what: Benchmark::Memory,
-        } => bench::memory::measure(&workspace),
-        Task::Bench {
-            what: Benchmark::Tree { dev, runs },
-        } => bench::tree::measure(&workspace, bench::tree::Profile::from_flag(dev), runs),
+        Task::Bench { what } => measure(&workspace, what),
         Task::Conformance {
             only,
             dev,
@@ -146,6 +135,21 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         } => {
             let plan = mutants::Plan { minutes, seed };
             mutants::run(&workspace, tools::Missing::from_flag(setup), plan)
+        }
+    }
+}
+
+fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
+    match what {
+        Benchmark::Check { setup, runs } => {
+            bench::check(workspace, tools::Missing::from_flag(setup), runs)
+        }
+        Benchmark::Vault { setup, runs } => {
+            bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
+        }
+        Benchmark::Memory => bench::memory::measure(workspace),
+        Benchmark::Tree { dev, runs } => {
+            bench::tree::measure(workspace, bench::tree::Profile::from_flag(dev), runs)
         }
     }
 }

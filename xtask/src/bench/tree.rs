@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use super::{median, milliseconds, ratio, time};
+use super::{medians, milliseconds, ratio};
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
@@ -69,7 +69,7 @@ pub(crate) fn measure(
         command
     };
     for plugin in [&many, &one] {
-        child::run(&mut ours(plugin, &["status", "--trust"]))?;
+        approve(|words| ours(plugin, words))?;
     }
     let status = |plugin: &Path| ours(plugin, &["status"]);
     let find = |words: &[&str]| {
@@ -77,22 +77,13 @@ pub(crate) fn measure(
         command.arg(&many).args(words);
         command
     };
-    let mut times = vec![Vec::with_capacity(runs); 4];
-    for round in 0..=runs {
-        let commands = [
-            status(&many),
-            status(&one),
-            find(&["-printf", "%i %s %C@\\n"]),
-            find(&[]),
-        ];
-        for (mut command, times) in commands.into_iter().zip(&mut times) {
-            let elapsed = time(&mut command)?;
-            if round > 0 {
-                times.push(elapsed);
-            }
-        }
-    }
-    let medians: Vec<_> = times.iter_mut().map(|times| median(times)).collect();
+    let commands: [&dyn Fn() -> Command; 4] = [
+        &|| status(&many),
+        &|| status(&one),
+        &|| find(&["-printf", "%i %s %C@\\n"]),
+        &|| find(&[]),
+    ];
+    let medians = medians(&commands, runs)?;
     let [many, one, look, names] = medians.as_slice() else {
         return Ok(());
     };
@@ -121,6 +112,22 @@ pub(crate) fn measure(
         return Err(XtaskError::TooSlow { broken });
     }
     Ok(())
+}
+
+/// Approves the server, by the digest of what is shown, as a script has to.
+fn approve(command: impl Fn(&[&str]) -> Command) -> Result<(), XtaskError> {
+    let mut look = command(&["trust", "grant", "s"]);
+    let shown = look.output();
+    let shown = shown.map_err(|source| child::start_error(&look, source))?;
+    let shown = String::from_utf8_lossy(&shown.stderr);
+    let digest = shown
+        .lines()
+        .find_map(|line| line.strip_prefix("  digest    "));
+    let digest = digest.ok_or_else(|| XtaskError::Output {
+        command: "keyway trust grant".to_owned(),
+        what: "it shows no digest",
+    })?;
+    child::run(&mut command(&["trust", "grant", "s", "--digest", digest]))
 }
 
 /// A plugin whose program decides by its folder what runs, so that all files count.

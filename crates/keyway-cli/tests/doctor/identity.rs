@@ -120,7 +120,11 @@ fn a_refusal_of_the_organisation_is_told_and_no_person_is_asked_instead() {
             let outcome = run(&desk, arguments);
             assert_eq!(outcome.code, 1, "{}", outcome.everything());
             let refused = format!("`{}` does not grant this access", refusing.origin());
-            assert!(outcome.stderr.contains(&refused), "{}", outcome.everything());
+            assert!(
+                outcome.stderr.contains(&refused),
+                "{}",
+                outcome.everything()
+            );
         }
         let found = run(&desk, &["doctor", "--format", "json"]);
         let found = assert_fault(&found, "identity-refused", 1, "give its administrator");

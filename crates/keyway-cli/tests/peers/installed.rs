@@ -2,46 +2,137 @@
 //!
 //! `npx` and `uvx` fetch what they start, as they do for every user.
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Answer, Folder, Keyway, Upstream, mcp};
+use serde_json::json;
 
 use crate::tools::{PYTHON, Tools, keyway, script};
 
 const UVX: &str = "python/bin/uvx";
+/// How often each is started after one approval.
+const STARTS: usize = 10;
 
-/// Lists the tools of a server in a fresh home; the first time and once more.
-fn starts_twice(entry: &str, tool: &str) {
-    let folder = Folder::with_entries(&format!(r#"{{"s": {entry}}}"#)).file("fresh/.profile", "");
-    let fresh = folder.at("fresh");
-    for _ in 0..2 {
-        let call = keyway(&folder)
-            .env("HOME", &fresh)
-            .args(["tools", "s", "--trust"]);
-        let outcome = call.run();
+/// A plugin with one server `s`, in a home where nothing is yet.
+struct Plugin {
+    folder: Folder,
+}
+
+impl Plugin {
+    /// A server that is a program; `SHARED` among its words is a folder to work on.
+    fn new(command: &str, words: &str) -> Self {
+        let plugin = Self::with_entry("{}");
+        let shared = plugin.folder.at("shared").display().to_string();
+        let words = words.replace("SHARED", &shared);
+        let entry = format!(r#"{{"s": {{"command": "{command}", "args": [{words}]}}}}"#);
+        plugin.folder.put(".mcp.json", entry);
+        plugin
+    }
+
+    fn with_entry(entry: &str) -> Self {
+        let folder = Folder::with_entries(&format!(r#"{{"s": {entry}}}"#))
+            .file("fresh/.profile", "")
+            .file("shared/notes.txt", "mine");
+        Self { folder }
+    }
+
+    fn keyway(&self, words: &[&str]) -> Keyway {
+        let call = keyway(&self.folder).env("HOME", self.folder.at("fresh"));
+        call.args(words.iter().copied())
+    }
+
+    #[track_caller]
+    fn approve(&self) {
+        let outcome = self.keyway(&["trust", "grant", "s"]).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+
+    /// Lists its tools; a server that would have to be approved again lists none.
+    #[track_caller]
+    fn lists(&self, tool: &str) {
+        let outcome = self.keyway(&["tools", "s"]).run();
         assert!(
             outcome.stdout.lines().any(|line| line.starts_with(tool)),
             "{}",
             outcome.everything()
         );
     }
+
+    /// Confines its programs, with folders of its own home or of this machine granted.
+    #[track_caller]
+    fn confine(&self, grants: &[&str], read_only: &[&str]) {
+        for folder in grants.iter().filter(|folder| !folder.starts_with('/')) {
+            std::fs::create_dir_all(self.folder.at(folder)).unwrap();
+        }
+        let listed = |folders: &[&str]| {
+            let folders = folders.iter().map(|folder| self.folder.at(folder));
+            let folders: Vec<_> = folders.map(|it| it.display().to_string()).collect();
+            json!(folders).to_string()
+        };
+        let settings = format!(
+            "[sandbox]\nprofile = \"confine\"\ngrants = {}\nread_only_grants = {}\n",
+            listed(grants),
+            listed(read_only),
+        );
+        self.folder.put("home/config/config.toml", settings);
+        self.approve();
+        let status = self.keyway(&["status", "--format", "json"]).run();
+        assert!(
+            status.stdout.contains("confined to"),
+            "{}",
+            status.everything()
+        );
+    }
 }
 
+/// Threat E5: package runners write caches and locks of their own, and ask once.
 #[test]
-fn npx_starts_the_reference_server() {
+fn e05_npx_starts_real_servers_ten_times_after_one_approval_and_confined() {
     let Some(_) = Tools::find(&[]) else {
         return;
     };
-    let entry = r#"{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-everything@2026.8.31"]}"#;
-    starts_twice(entry, "get-sum");
+    for (package, arguments, tool) in [
+        ("server-everything", "", "get-sum"),
+        ("server-filesystem", r#", "SHARED""#, "read_text_file"),
+    ] {
+        let words = format!(r#""-y", "@modelcontextprotocol/{package}@2026.8.31"{arguments}"#);
+        let plugin = Plugin::new("npx", &words);
+        plugin.approve();
+        for _ in 0..STARTS {
+            plugin.lists(tool);
+        }
+        plugin.confine(&["fresh/.npm", "shared"], &[]);
+        plugin.lists(tool);
+    }
 }
 
 #[test]
-fn uvx_starts_a_server() {
+fn e05_uvx_starts_real_servers_ten_times_after_one_approval_and_confined() {
     let Some(tools) = Tools::find(&[UVX]) else {
         return;
     };
-    let uvx = tools.at(UVX);
-    let entry = format!(r#"{{"command": "{uvx}", "args": ["mcp-server-time@2026.10.19"]}}"#);
-    starts_twice(&entry, "get_current_time");
+    let (uvx, python) = (tools.at(UVX), tools.at("python"));
+    for (words, tool, starts) in [
+        (
+            r#""mcp-server-git@2026.10.19", "--repository", "SHARED""#,
+            "git_status",
+            STARTS,
+        ),
+        (r#""mcp-server-fetch@2026.10.24""#, "fetch", 2),
+    ] {
+        let plugin = Plugin::new(&uvx, words);
+        let made = std::process::Command::new("git")
+            .args(["init", "--quiet"])
+            .arg(plugin.folder.at("shared"))
+            .status();
+        assert!(made.unwrap().success());
+        plugin.approve();
+        for _ in 0..starts {
+            plugin.lists(tool);
+        }
+        // Its cache, the Pythons that it keeps, what the server works on, and uv itself.
+        let grants = ["fresh/.cache/uv", "fresh/.local/share/uv", "shared"];
+        plugin.confine(&grants, &[&python]);
+        plugin.lists(tool);
+    }
 }
 
 #[test]
@@ -50,6 +141,46 @@ fn a_virtual_environment_starts_a_server() {
         return;
     };
     let (python, script) = (tools.at(PYTHON), script("server.py"));
-    let entry = format!(r#"{{"command": "{python}", "args": ["{script}", "stdio"]}}"#);
-    starts_twice(&entry, "echo");
+    let plugin = Plugin::new(&python, &format!(r#""{script}", "stdio""#));
+    plugin.approve();
+    plugin.lists("echo");
+    plugin.lists("echo");
+}
+
+/// A helper as people write them: it asks the command line of a cloud, which reads a profile in the
+/// home. Hidden it works, and confined once that folder is granted.
+#[test]
+fn a_helper_with_the_aws_command_line_reads_the_profile_in_the_home() {
+    // Debian's `awscli` takes minutes to install, so no setup does it.
+    if !std::path::Path::new("/usr/bin/aws").exists() {
+        println!("SKIPPED: no /usr/bin/aws here; Debian's package is `awscli`");
+        return;
+    }
+    let upstream = Upstream::start(|request| match request.header("x-key") {
+        Some("profile-key") => mcp(request, |_, _| Some(json!({ "tools": [] }))),
+        _ => Answer::empty(401),
+    });
+    let url = upstream.url("/mcp");
+    let plugin = Plugin::with_entry(&format!(
+        r#"{{"type": "http", "url": "{url}", "headersHelper": "./helper.sh"}}"#
+    ));
+    let helper = "#!/bin/sh\nkey=$(/usr/bin/aws configure get aws_access_key_id --profile work) || exit 1\n\
+        printf '{\"X-Key\": \"%s\"}' \"$key\"\n";
+    plugin.folder.put("helper.sh", helper);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(plugin.folder.at("helper.sh"), mode).unwrap();
+    plugin.folder.put(
+        "fresh/.aws/credentials",
+        "[work]\naws_access_key_id = profile-key\naws_secret_access_key = x\n",
+    );
+    let asks = || plugin.keyway(&["tools", "s"]).run();
+    plugin.approve();
+    let hidden = asks();
+    assert_eq!(hidden.code, 0, "{}", hidden.everything());
+    plugin.confine(&[], &[]);
+    let confined = asks();
+    assert_ne!(confined.code, 0, "{}", confined.everything());
+    plugin.confine(&[], &["fresh/.aws"]);
+    let granted = asks();
+    assert_eq!(granted.code, 0, "{}", granted.everything());
 }

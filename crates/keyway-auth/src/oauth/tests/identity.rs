@@ -84,12 +84,14 @@ impl Organisation {
 
     /// The sign-in at the provider, as one process has it.
     fn provider(&self) -> OAuth {
-        let mut settings = Settings::default();
-        settings.client = Some(client("ours"));
-        settings.endpoints = Endpoints::Issuer(PROVIDER.to_owned());
-        settings.scopes = Some(vec!["openid".to_owned()]);
-        settings.resource = ResourceRule::Omit;
-        settings.keep = KeptToken::Identity;
+        let settings = Settings {
+            client: Some(client("ours")),
+            endpoints: Endpoints::Issuer(PROVIDER.to_owned()),
+            scopes: Some(vec!["openid".to_owned()]),
+            resource: ResourceRule::Omit,
+            keep: KeptToken::Identity,
+            ..Settings::default()
+        };
         let url = Url::parse(PROVIDER).unwrap();
         let server = Server::new("search".to_owned(), url, self.key.clone());
         let ports = self.kit.ports(&self.kit.shelf);
