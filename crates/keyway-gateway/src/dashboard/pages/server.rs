@@ -192,7 +192,7 @@ fn changes(changes: &Changes) -> Html {
     html!(
         "<h3>Since you approved it</h3><pre id=\"changes\" tabindex=\"0\">{}</pre>\
          <h3>All of it</h3>",
-        changes.lines().join("\n"),
+        Lines(&changes.lines().join("\n")),
     )
 }
 
