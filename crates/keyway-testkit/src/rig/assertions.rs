@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Place;
-use super::authorization::refusal;
 use super::settings::{Assertions, Settings};
 use super::tokens::Tokens;
-use crate::http::Answer;
 
 /// RFC 8693 section 2.1.
 pub(super) const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -28,21 +26,24 @@ pub(super) fn claims(account: &str, client: &str, (settings, place): (&Settings,
     })
 }
 
-/// Exchanges an ID token that was issued here.
-pub(super) fn exchange(id_token: &str, settings: &Settings, tokens: &mut Tokens) -> Answer {
+/// Exchanges an ID token that was issued here; says why not otherwise.
+pub(super) fn exchange(
+    id_token: &str,
+    settings: &Settings,
+    tokens: &mut Tokens,
+) -> Result<Value, &'static str> {
     match settings.assertions {
-        Assertions::Unknown => return refusal("unsupported_grant_type"),
-        Assertions::Refused => return refusal("access_denied"),
-        Assertions::Granted if !tokens.has_issued(id_token) => return refusal("invalid_grant"),
+        Assertions::Unknown => return Err("unsupported_grant_type"),
+        Assertions::Refused => return Err("access_denied"),
+        Assertions::Granted if !tokens.has_issued(id_token) => return Err("invalid_grant"),
         Assertions::Granted => {}
     }
-    let body = json!({
+    Ok(json!({
         "access_token": tokens.assertion(),
         "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
         "token_type": "N_A",
         "expires_in": 60,
-    });
-    Answer::json(200, &body)
+    }))
 }
 
 /// Says why an assertion does not count; the rigs of a test trust each other.

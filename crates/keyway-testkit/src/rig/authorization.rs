@@ -174,7 +174,11 @@ fn token(
             }
         }
         assertions::EXCHANGE => {
-            return assertions::exchange(&field("subject_token"), settings, tokens);
+            let exchanged = assertions::exchange(&field("subject_token"), settings, tokens);
+            return match exchanged {
+                Ok(body) => Answer::json(200, &body),
+                Err(why) => refusal(why),
+            };
         }
         assertions::REDEEM => match assertions::redeem(&field("assertion"), settings) {
             Ok(()) => Some(tokens.grant(client.clone(), life)),
@@ -229,6 +233,6 @@ fn is_resource(name: &str, settings: &Settings, place: &Place) -> bool {
     matches!(path, Some("/mcp" | "/sse")) || settings.resource.as_deref() == Some(name)
 }
 
-pub(super) fn refusal(code: &str) -> Answer {
+fn refusal(code: &str) -> Answer {
     Answer::json(400, &json!({ "error": code }))
 }
