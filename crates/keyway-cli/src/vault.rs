@@ -12,8 +12,10 @@ use keyway::vault::{
     ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
     SecretService, SourceKind, Vault, VaultError,
 };
+use keyway_code::Exit;
 use keyway_secret::Secret;
 
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::hidden_input;
@@ -29,6 +31,25 @@ pub(crate) fn existing_vault() -> Result<Option<Vault>, CliError> {
         Some(_) => Ok(Some(open_vault()?)),
         None => Ok(None),
     }
+}
+
+/// Removes something from the vault; says what was done, or that it is not there.
+///
+/// `what` it is and the command that lists such things are for the error.
+pub(crate) fn remove_from_vault(
+    context: &CommandContext,
+    (what, list, done): (&'static str, &'static str, &str),
+    remove: impl FnOnce(&Vault) -> Result<bool, CliError>,
+) -> Result<Exit, CliError> {
+    let existed = match existing_vault()? {
+        Some(vault) => remove(&vault)?,
+        None => false,
+    };
+    if !existed {
+        return Err(CliError::Absent { what, list });
+    }
+    context.print_aside(done);
+    Ok(Exit::Done)
 }
 
 /// Returns where everything is kept.

@@ -118,6 +118,7 @@ pub enum Tolerance {
 
 /// The folders and variables by which clients find their files.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Homes<'a> {
     /// The person's home.
     pub home: PathBuf,
@@ -135,7 +136,18 @@ impl Client {
     }
 }
 
-impl Homes<'_> {
+impl<'a> Homes<'a> {
+    /// Begins at the person's home; programs keep settings in its `.config` unless `config` says where.
+    #[must_use]
+    pub fn new(home: PathBuf, config: Option<PathBuf>, variables: &'a dyn Environment) -> Self {
+        let config = config.unwrap_or_else(|| home.join(".config"));
+        Self {
+            home,
+            config,
+            variables,
+        }
+    }
+
     /// Returns the folder that a variable names, if it is set and absolute.
     pub(crate) fn named(&self, variable: &str) -> Option<PathBuf> {
         let folder = PathBuf::from(self.variables.get(variable)?.expose().clone());

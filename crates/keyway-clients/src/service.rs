@@ -20,6 +20,7 @@ pub use self::manager::{ServiceManager, ServiceState};
 
 /// A service that serves plugins.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Service {
     /// The program, by its absolute path.
     pub program: String,
@@ -39,6 +40,7 @@ pub struct Service {
 
 /// A file for a service manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnitFile {
     /// Its name, without a folder.
     pub name: &'static str,
@@ -47,6 +49,21 @@ pub struct UnitFile {
 }
 
 impl Service {
+    /// Describes a service that starts `program`, by its absolute path, and listens at `listen` and on
+    /// `socket`. It serves no plugin yet.
+    #[must_use]
+    pub fn new(program: impl Into<String>, listen: SocketAddr, socket: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            options: Vec::new(),
+            plugins: Vec::new(),
+            listen,
+            has_both_families: false,
+            socket: socket.into(),
+            environment: Vec::new(),
+        }
+    }
+
     /// Returns the files for systemd: the sockets, which are there from the start, and the service,
     /// which the first connection starts.
     ///

@@ -14,6 +14,7 @@ use keyway::read;
 
 /// Where clients look: the person's folders, and the project that they work on.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Machine<'a> {
     /// The person's folders.
     pub homes: Homes<'a>,
@@ -121,7 +122,13 @@ pub enum Breakage {
     },
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
+    /// Looks in the person's folders and in a project.
+    #[must_use]
+    pub const fn new(homes: Homes<'a>, project: PathBuf) -> Self {
+        Self { homes, project }
+    }
+
     /// Looks at every client.
     #[must_use]
     pub fn survey(&self) -> Vec<SurveyedClient> {

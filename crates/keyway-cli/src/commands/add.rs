@@ -14,7 +14,7 @@ use keyway_config::environment::Variables;
 use keyway_secret::{Secret, printable};
 use url::Url;
 
-use super::adopt::{machine, store_values};
+use super::adopt::machine;
 use super::client_entry::{self, Via};
 use super::install::{ask, data_folder, lines};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
             (adopted.server, Some(remote))
         }
     };
-    store_values(&home.values())?;
+    super::env::keep_all(&home.values())?;
     home.write()?;
     context.print_aside(&format!("added `own:{}`\n", printable(&server)));
     let remote = remote.unwrap_or_else(|| Remote::new("", "stdio"));
@@ -111,10 +111,7 @@ impl Add {
     fn wanted(&self) -> Result<(String, Wanted), CliError> {
         let usage = |what| Err(CliError::Usage { what });
         if let Some((program, args)) = self.command.split_first() {
-            let command = Command {
-                program: program.clone(),
-                args: args.to_vec(),
-            };
+            let command = Command::new(program, args.to_vec());
             return match self.words.as_slice() {
                 [] => Ok((name_of_command(&self.command), Wanted::Program(command))),
                 [name] if address(name).is_none() => {

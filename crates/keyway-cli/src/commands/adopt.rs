@@ -14,7 +14,7 @@ use keyway::hand_outs::HandOuts;
 use keyway::load;
 use keyway::variables::KeptVariables;
 use keyway_check::diff::TextKind;
-use keyway_clients::clients::{CLIENTS, Client, Homes};
+use keyway_clients::clients::{CLIENTS, Client};
 use keyway_clients::install::{Receipt, Receipts, Recognised};
 use keyway_clients::survey::{EntryKind, Machine, SurveyedClient, SurveyedEntry};
 use keyway_clients::takeover::Takeover;
@@ -23,7 +23,8 @@ use keyway_config::environment::{Environment, Variables};
 use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 
 use super::client_entry::{self, Via};
-use super::install::{Consent, NO_HOME, ask, data_folder, diff, difference, lines};
+use super::env;
+use super::install::{Consent, ask, data_folder, diff, difference, homes, lines};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
@@ -129,18 +130,9 @@ fn drop_stale(
 
 /// Returns where the clients of this machine look.
 pub(crate) fn machine() -> Result<Machine<'static>, CliError> {
-    let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
-    let config = ProcessEnvironment::config_home().unwrap_or_else(|| home.join(".config"));
     let here = ProcessEnvironment::current_folder();
     let project = load::repository_of(&here).unwrap_or(here);
-    Ok(Machine {
-        homes: Homes {
-            home,
-            config,
-            variables: &ProcessEnvironment,
-        },
-        project,
-    })
+    Ok(Machine::new(homes()?, project))
 }
 
 /// The variables that have a value already: the shell's and the vault's.
@@ -214,7 +206,7 @@ fn shown(takeover: &Takeover<'_>) -> String {
 /// Writes everything, the values first.
 fn write(context: &CommandContext, takeover: Takeover<'_>, via: Via) -> Result<(), CliError> {
     let values = takeover.home().values();
-    store_values(&values)?;
+    env::keep_all(&values)?;
     let written = takeover.write()?;
     context.print(&lines("wrote", &written.files), Exit::Done)?;
     approve(context, &written.servers, via)?;
@@ -254,16 +246,6 @@ fn approve(context: &CommandContext, servers: &[String], via: Via) -> Result<(),
                 "sign in, if it asks for that: keyway login own:{name}\n"
             ));
         }
-    }
-    Ok(())
-}
-
-/// Stores values in the vault, under the names of their variables.
-pub(super) fn store_values(values: &[(String, Secret<String>)]) -> Result<(), CliError> {
-    let vault = open_vault()?;
-    let kept = KeptVariables::new(&vault)?;
-    for (name, value) in values {
-        kept.set(name, value, SystemClock.wall())?;
     }
     Ok(())
 }

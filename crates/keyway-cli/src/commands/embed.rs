@@ -15,7 +15,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::table::Table;
-use crate::vault::{existing_vault, open_vault};
+use crate::vault::{existing_vault, open_vault, remove_from_vault};
 
 /// Manage which hosts may approve entries over the control API
 ///
@@ -141,16 +141,8 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
 }
 
 fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
-    let existed = match existing_vault()? {
-        Some(vault) => TokenStore::of_hosts(&vault)?.revoke(name)?,
-        None => false,
-    };
-    if !existed {
-        return Err(CliError::Absent {
-            what: "host",
-            list: "keyway embed list",
-        });
-    }
-    context.print_aside("revoked\n");
-    Ok(Exit::Done)
+    let texts = ("host", "keyway embed list", "revoked\n");
+    remove_from_vault(context, texts, |vault| {
+        Ok(TokenStore::of_hosts(vault)?.revoke(name)?)
+    })
 }

@@ -18,7 +18,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::hidden_input;
 use crate::report::table::Table;
-use crate::vault::{existing_vault, open_vault};
+use crate::vault::{existing_vault, open_vault, remove_from_vault};
 
 /// Store encrypted variables, for clients that are not started from a shell
 #[derive(Debug, Args)]
@@ -106,8 +106,17 @@ fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, 
 
 /// Keeps a value; one that was kept under the name is destroyed.
 pub(super) fn keep(name: &str, value: &Secret<String>) -> Result<(), CliError> {
+    keep_all(&[(name.to_owned(), value.clone())])
+}
+
+/// Keeps values under the names of their variables.
+pub(super) fn keep_all(values: &[(String, Secret<String>)]) -> Result<(), CliError> {
     let vault = open_vault()?;
-    Ok(KeptVariables::new(&vault)?.set(name, value, now())?)
+    let kept = KeptVariables::new(&vault)?;
+    for (name, value) in values {
+        kept.set(name, value, now())?;
+    }
+    Ok(())
 }
 
 /// Returns the value; `None` if the person gave none.
@@ -137,18 +146,10 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
 
 fn unset(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
     KeptVariables::check_name(name)?;
-    let existed = match existing_vault()? {
-        Some(vault) => KeptVariables::new(&vault)?.unset(name)?,
-        None => false,
-    };
-    if !existed {
-        return Err(CliError::Absent {
-            what: "variable",
-            list: "keyway env list",
-        });
-    }
-    context.print_aside("deleted\n");
-    Ok(Exit::Done)
+    let texts = ("variable", "keyway env list", "deleted\n");
+    remove_from_vault(context, texts, |vault| {
+        Ok(KeptVariables::new(vault)?.unset(name)?)
+    })
 }
 
 fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {

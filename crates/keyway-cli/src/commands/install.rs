@@ -279,13 +279,14 @@ impl Target {
 
 /// Returns where a client keeps the person's own servers.
 pub(super) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
+    Ok((client.user)(&homes()?))
+}
+
+/// Returns the folders and variables by which clients find their files.
+pub(super) fn homes() -> Result<Homes<'static>, CliError> {
     let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
-    let config = ProcessEnvironment::config_home().unwrap_or_else(|| home.join(".config"));
-    Ok((client.user)(&Homes {
-        home,
-        config,
-        variables: &ProcessEnvironment,
-    }))
+    let config = ProcessEnvironment::config_home();
+    Ok(Homes::new(home, config, &ProcessEnvironment))
 }
 
 /// Returns Keyway's folder for data.
@@ -453,4 +454,4 @@ pub(super) fn lines(verb: &str, files: &[PathBuf]) -> String {
 }
 
 const OWN_FILE: &str = "the client already reads this file, because it is the plugin's own; an entry in it would start itself";
-pub(super) const NO_HOME: &str = "no home folder: set `HOME`";
+const NO_HOME: &str = "no home folder: set `HOME`";

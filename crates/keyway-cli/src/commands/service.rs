@@ -146,22 +146,19 @@ impl Install {
         } else {
             given.into_iter().map(|path| absolute(path)).collect()
         };
-        let mut options = Vec::new();
-        if let Some(profile) = &self.profile {
-            options.extend(["--profile".to_owned(), profile.clone()]);
-        }
         let socket = socket()?.into_os_string().into_string();
-        Ok(Unit {
-            program: absolute(&program)?,
-            options,
-            plugins: paths?,
-            listen: self.listen,
-            has_both_families: has_other_family(self.listen.ip()),
-            socket: socket.map_err(|_| CliError::Usage {
-                what: "the folder for run-time files has a name that is not text",
-            })?,
-            environment: ProcessEnvironment::of_places(),
-        })
+        let socket = socket.map_err(|_| CliError::Usage {
+            what: "the folder for run-time files has a name that is not text",
+        })?;
+        let mut unit = Unit::new(absolute(&program)?, self.listen, socket);
+        if let Some(profile) = &self.profile {
+            unit.options
+                .extend(["--profile".to_owned(), profile.clone()]);
+        }
+        unit.plugins = paths?;
+        unit.has_both_families = has_other_family(self.listen.ip());
+        unit.environment = ProcessEnvironment::of_places();
+        Ok(unit)
     }
 }
 

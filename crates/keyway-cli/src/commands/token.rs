@@ -22,7 +22,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::table::Table;
-use crate::vault::{existing_vault, open_vault};
+use crate::vault::{existing_vault, open_vault, remove_from_vault};
 
 /// Manage the gateway tokens that let clients in
 #[derive(Debug, Args)]
@@ -299,18 +299,10 @@ pub(super) fn created(token: &GatewayToken) -> Option<String> {
 }
 
 fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
-    let existed = match existing_vault()? {
-        Some(vault) => TokenStore::new(&vault)?.revoke(name)?,
-        None => false,
-    };
-    if !existed {
-        return Err(CliError::Absent {
-            what: "token",
-            list: "keyway token list",
-        });
-    }
-    context.print_aside("revoked\n");
-    Ok(Exit::Done)
+    let texts = ("token", "keyway token list", "revoked\n");
+    remove_from_vault(context, texts, |vault| {
+        Ok(TokenStore::new(vault)?.revoke(name)?)
+    })
 }
 
 const LONGEST_NAME: usize = 64;

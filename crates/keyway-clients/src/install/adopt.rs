@@ -39,6 +39,7 @@ pub struct Home {
 
 /// What became of one server.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Adoption {
     /// Its name in the plugin folder.
     pub server: String,

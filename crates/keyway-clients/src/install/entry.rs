@@ -10,11 +10,21 @@ use crate::clients::{Client, Form};
 
 /// What a client shall start: a program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Command {
     /// The program, absolute.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
+}
+
+impl Command {
+    /// Names a program with its arguments.
+    #[must_use]
+    pub fn new(program: impl Into<String>, args: Vec<String>) -> Self {
+        let program = program.into();
+        Self { program, args }
+    }
 }
 
 /// A server that the client reaches itself, with headers from a command of ours.
@@ -116,6 +126,7 @@ impl OwnEntry {
 
 /// An entry that stands in a client's file.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Listed {
     /// Its name.
     pub name: String,

@@ -51,6 +51,7 @@ pub struct Receipt {
 
 /// A server of a client's plugin in whose place an entry of ours stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StandsFor {
     /// The plugin, as the client names it.
     pub plugin: String,

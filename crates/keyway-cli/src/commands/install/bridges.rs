@@ -13,7 +13,7 @@ use keyway_secret::printable;
 
 use super::{Install, approvals, ask, data_folder, difference, is_same_file, this_program};
 use crate::arguments::own_plugin;
-use crate::commands::adopt::store_values;
+use crate::commands::env;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -148,7 +148,7 @@ impl Bridges {
     pub(super) fn write(&self) -> Result<Vec<PathBuf>, CliError> {
         match &self.home {
             Some(home) => {
-                store_values(&home.values())?;
+                env::keep_all(&home.values())?;
                 Ok(home.write()?)
             }
             None => Ok(Vec::new()),
