@@ -6,24 +6,25 @@ mod create;
 mod damaged;
 mod data_key;
 mod erase;
+mod file_identity;
 mod header;
 mod inspect;
 mod library;
 mod manifest;
 mod namespace;
+mod record_store;
 mod records;
 mod rekey;
 
 use std::fmt;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway_store::{OwnerId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::{Loss, Obstacle, VaultError};
+use crate::error::{Obstacle, VaultError};
 use crate::folders::{Folder, Folders};
 use crate::key::{KeySources, Locator, Protection};
 use crate::owner::{Owner, OwnerFolders};
@@ -31,6 +32,7 @@ use crate::seal::{Key, KeyId};
 use crate::unlocked_key::UnlockedKey;
 
 use self::connection::Opened;
+use self::file_identity::FileIdentity;
 use self::header::Header;
 
 pub(crate) use self::backup::{Log, copy_into, swap};
@@ -294,37 +296,6 @@ impl Inner {
             config,
             vault: self.keys.header.vault,
         }
-    }
-}
-
-/// Which file a connection leads to. Device numbers change with a reboot, so it is stored nowhere.
-struct FileIdentity {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-}
-
-impl FileIdentity {
-    fn of(path: PathBuf) -> Result<Self, VaultError> {
-        let found = path.symlink_metadata();
-        let found = found.map_err(|source| VaultError::file("inspect", &path, source))?;
-        Ok(Self {
-            device: found.dev(),
-            inode: found.ino(),
-            path,
-        })
-    }
-
-    /// Says whether the name still leads to the file. What is written to another one is lost with
-    /// this process, and what another process planted there must not be used.
-    fn check(&self) -> Result<(), VaultError> {
-        let how = match self.path.symlink_metadata() {
-            Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => return Ok(()),
-            Ok(_) => Loss::Replaced,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Loss::Missing,
-            Err(source) => return Err(VaultError::file("inspect", &self.path, source)),
-        };
-        Err(create::lost(&self.path, how))
     }
 }
 

@@ -1,11 +1,13 @@
 //! An entry in the notation of a target, field by field, and what of it the target cannot say.
 
+mod headers;
 mod sign_in;
+mod variables;
 
 use super::text::{Noted, PortableText, Slot, Unwritable};
 use super::value::HostValue;
 use super::{PortableEndpoint, PortableServer};
-use crate::dialect::{Asks, Constant, Dialect, HostFieldRole as Role, Place};
+use crate::dialect::{Constant, Dialect, HostFieldRole as Role, Place};
 use crate::transport::Transport;
 
 /// An entry as a host writes it.
@@ -216,149 +218,6 @@ impl Writer<'_> {
         };
         let text = self.text(url, Place::Url, "the address")?;
         self.put(key, HostValue::Text(text));
-        Ok(())
-    }
-
-    /// Writes variables of the process, by name alone where the host fills in nothing.
-    fn env(&mut self) -> Result<(), Loss> {
-        let mut values = Vec::new();
-        for (name, text) in &self.server.env {
-            let slot = text.only_slot("");
-            let by_name =
-                slot.filter(|slot| slot.name == *name && self.target.key(Role::EnvNames).is_some());
-            let fills_in = self.target.variables_in(Place::Env).write(name).is_some();
-            match by_name {
-                Some(slot) if !fills_in => {
-                    self.default_of_name(slot);
-                    self.names.push(name.clone());
-                }
-                _ => {
-                    let what = format!("variable `{name}`");
-                    values.push((
-                        name.clone(),
-                        HostValue::Text(self.text(text, Place::Env, &what)?),
-                    ));
-                }
-            }
-        }
-        if !values.is_empty() {
-            let key = self.required(Role::Env, "variables of the process")?;
-            self.put(key, HostValue::Members(values));
-        }
-        Ok(())
-    }
-
-    /// A variable that a field only names has no default there.
-    fn default_of_name(&mut self, slot: &Slot) {
-        if slot.default.is_some() && !slot.is_secret {
-            self.without_default(&slot.name);
-        }
-    }
-
-    fn without_default(&mut self, name: &str) {
-        let host = self.target.name;
-        self.losses.push(loss(format!(
-            "the default of `{name}` is not carried over: {host} has no form for it"
-        )));
-    }
-
-    fn env_of_remote(&mut self, has_helper: bool) -> Result<(), Loss> {
-        if self.server.env.is_empty() {
-            return Ok(());
-        }
-        if self.target.is_contract() {
-            return self.env();
-        }
-        if has_helper {
-            return Err(loss(format!(
-                "{} gives a helper no variables of its own",
-                self.target.name
-            )));
-        }
-        self.losses.push(loss(
-            "`env` of a remote server is not carried over".to_owned(),
-        ));
-        Ok(())
-    }
-
-    fn env_names(&mut self) {
-        let Some(key) = self
-            .target
-            .key(Role::EnvNames)
-            .filter(|_| !self.names.is_empty())
-        else {
-            return;
-        };
-        let mut names = std::mem::take(&mut self.names);
-        names.sort();
-        names.dedup();
-        self.put(key, HostValue::texts(names));
-    }
-
-    fn headers(&mut self, headers: &[(String, PortableText)]) -> Result<(), Loss> {
-        let target = self.target;
-        let fills_in = target.variables_in(Place::Headers).write("X").is_some();
-        let (mut values, mut from_env) = (Vec::new(), Vec::new());
-        for (name, text) in headers {
-            let is_authorization = name.eq_ignore_ascii_case("Authorization");
-            let bearer = text
-                .only_slot("Bearer ")
-                .filter(|_| is_authorization && !fills_in);
-            if let (Some(slot), Some(key)) = (bearer, target.key(Role::BearerFromEnv)) {
-                self.default_of_name(slot);
-                self.put(key, HostValue::Text(slot.name.clone()));
-                continue;
-            }
-            match (text.only_slot(""), target.key(Role::HeadersFromEnv)) {
-                (Some(slot), Some(_)) if !fills_in => {
-                    self.default_of_name(slot);
-                    from_env.push((name.clone(), HostValue::Text(slot.name.clone())));
-                }
-                _ => {
-                    let what = format!("header `{name}`");
-                    let value = self.text(text, Place::Headers, &what)?;
-                    values.push((name.clone(), HostValue::Text(value)));
-                    // Goose fills in only what the entry itself names.
-                    if target.asks == Asks::Names
-                        && fills_in
-                        && target.key(Role::EnvNames).is_some()
-                    {
-                        self.names
-                            .extend(text.slots().map(|slot| slot.name.clone()));
-                    }
-                }
-            }
-        }
-        if !from_env.is_empty() {
-            let key = self.required(Role::HeadersFromEnv, "headers")?;
-            self.put(key, HostValue::Members(from_env));
-        }
-        if !values.is_empty() {
-            self.put_headers(values)?;
-        }
-        Ok(())
-    }
-
-    /// Headers stand in the entry, or in an object inside of it.
-    fn put_headers(&mut self, values: Vec<(String, HostValue)>) -> Result<(), Loss> {
-        let inner = self
-            .target
-            .fields
-            .iter()
-            .find_map(|field| match field.role {
-                Role::Inner(fields) => {
-                    let headers = fields.iter().find(|inner| inner.role == Role::Headers)?;
-                    Some((field.key, headers.key))
-                }
-                _ => None,
-            });
-        let headers = HostValue::Members(values);
-        if let Some((outer, key)) = inner.filter(|_| !self.target.syntax.is_json()) {
-            self.put(outer, HostValue::Members(vec![(key.to_owned(), headers)]));
-            return Ok(());
-        }
-        let key = self.required(Role::Headers, "headers")?;
-        self.put(key, headers);
         Ok(())
     }
 

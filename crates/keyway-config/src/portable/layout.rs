@@ -3,7 +3,8 @@
 //! What stands in an existing file stays as it is, comments and order included; only members are
 //! added. YAML is only written as a new file.
 
-use toml_edit::{Array, DocumentMut, Item, Table, Value as Toml};
+mod toml;
+mod yaml;
 
 use super::WrittenEntry;
 use super::text::{Slot, input_id};
@@ -77,10 +78,10 @@ pub fn new_file(target: &Dialect, entries: &[WrittenEntry]) -> String {
         Syntax::Json | Syntax::JsonWithComments | Syntax::Jsonc => {
             format!("{}\n", as_json(&root, "\n", "  "))
         }
-        Syntax::Toml => as_toml(&root),
+        Syntax::Toml => toml::write(&root),
         Syntax::Yaml => {
             let mut text = String::new();
-            yaml(&root, 0, &mut text);
+            yaml::write(&root, 0, &mut text);
             text
         }
     }
@@ -110,7 +111,7 @@ pub fn merge(existing: &Document, entries: &[WrittenEntry]) -> Result<String, Me
     }
     match existing.syntax {
         Syntax::Yaml => Err(MergeFault::OnlyNew { syntax }),
-        Syntax::Toml => merge_toml(text, target, entries),
+        Syntax::Toml => toml::merge(text, target, entries),
         Syntax::Json | Syntax::JsonWithComments | Syntax::Jsonc => {
             merge_json(text, target, entries)
         }
@@ -288,148 +289,6 @@ fn as_json(value: &HostValue, newline: &str, unit: &str) -> String {
     }
 }
 
-fn merge_toml(
-    text: &str,
-    target: &Dialect,
-    entries: &[WrittenEntry],
-) -> Result<String, MergeFault> {
-    let syntax = Syntax::Toml.name();
-    let mark = if text.starts_with(BYTE_ORDER_MARK) {
-        "\u{feff}"
-    } else {
-        ""
-    };
-    let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    let mut document: DocumentMut = body
-        .parse()
-        .map_err(|_| MergeFault::Unreadable { syntax })?;
-    let mut table: &mut Table = document.as_table_mut();
-    for key in target.written_under() {
-        let item = table.entry(key).or_insert_with(|| {
-            let mut made = Table::new();
-            made.set_implicit(true);
-            Item::Table(made)
-        });
-        let not_an_object = MergeFault::NotAnObject {
-            key: (*key).to_owned(),
-        };
-        table = item.as_table_mut().ok_or(not_an_object)?;
-    }
-    for entry in entries {
-        table.insert(&entry.name, toml_item(&entry.value));
-    }
-    Ok(format!("{mark}{document}"))
-}
-
-fn as_toml(root: &HostValue) -> String {
-    let mut document = DocumentMut::new();
-    if let HostValue::Members(members) = root {
-        for (key, value) in members {
-            let mut item = toml_item(value);
-            if let Item::Table(table) = &mut item {
-                table.set_implicit(true);
-            }
-            document.insert(key, item);
-        }
-    }
-    document.to_string().trim_start().to_owned()
-}
-
-/// Objects are tables of their own, everything else stands on a line.
-fn toml_item(value: &HostValue) -> Item {
-    match value {
-        HostValue::Members(members) => {
-            let mut table = Table::new();
-            for (key, value) in members {
-                table.insert(key, toml_item(value));
-            }
-            Item::Table(table)
-        }
-        _ => Item::Value(toml_value(value)),
-    }
-}
-
-fn toml_value(value: &HostValue) -> Toml {
-    match value {
-        HostValue::Text(text) => text.as_str().into(),
-        HostValue::Number(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
-        HostValue::Flag(flag) => (*flag).into(),
-        HostValue::List(items) => Toml::Array(items.iter().map(toml_value).collect::<Array>()),
-        HostValue::Members(members) => {
-            let members = members.iter();
-            let table: toml_edit::InlineTable = members
-                .map(|(key, value)| (key.as_str(), toml_value(value)))
-                .collect();
-            Toml::InlineTable(table)
-        }
-    }
-}
-
-/// Writes block style; every string that could be taken for something else is quoted as in JSON,
-/// which is YAML as well.
-fn yaml(value: &HostValue, depth: usize, text: &mut String) {
-    let indent = "  ".repeat(depth);
-    match value {
-        HostValue::Members(members) => {
-            for (key, value) in members {
-                text.push_str(&format!("{indent}{}:", yaml_text(key)));
-                yaml_below(value, depth + 1, text);
-            }
-        }
-        HostValue::List(items) => {
-            for item in items {
-                match item {
-                    HostValue::Members(_) => {
-                        let mut inner = String::new();
-                        yaml(item, depth + 1, &mut inner);
-                        let first = inner.trim_start();
-                        text.push_str(&format!("{indent}- {first}"));
-                    }
-                    item => {
-                        text.push_str(&format!("{indent}-"));
-                        yaml_below(item, depth + 1, text);
-                    }
-                }
-            }
-        }
-        scalar => text.push_str(&format!("{indent}{}\n", yaml_scalar(scalar))),
-    }
-}
-
-fn yaml_below(value: &HostValue, depth: usize, text: &mut String) {
-    match value {
-        HostValue::List(items) if items.is_empty() => text.push_str(" []\n"),
-        HostValue::Members(members) if members.is_empty() => text.push_str(" {}\n"),
-        HostValue::List(_) | HostValue::Members(_) => {
-            text.push('\n');
-            yaml(value, depth, text);
-        }
-        scalar => text.push_str(&format!(" {}\n", yaml_scalar(scalar))),
-    }
-}
-
-fn yaml_scalar(value: &HostValue) -> String {
-    match value {
-        HostValue::Number(number) => number.to_string(),
-        HostValue::Flag(flag) => flag.to_string(),
-        HostValue::Text(text) => yaml_text(text),
-        HostValue::List(_) | HostValue::Members(_) => String::new(),
-    }
-}
-
-fn yaml_text(text: &str) -> String {
-    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b));
-    let lower = text.to_ascii_lowercase();
-    if is_word && !YAML_WORDS.contains(&lower.as_str()) {
-        text.to_owned()
-    } else {
-        quote(text)
-    }
-}
-
 fn with_name(entry: &WrittenEntry) -> HostValue {
     let mut members = vec![("name".to_owned(), HostValue::Text(entry.name.clone()))];
     if let HostValue::Members(own) = &entry.value {
@@ -463,8 +322,3 @@ fn input(slot: &Slot) -> HostValue {
     }
     HostValue::Members(members)
 }
-
-/// Words that some reader of YAML takes for something else than a string.
-const YAML_WORDS: &[&str] = &[
-    "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
-];

@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_store::{
-    Damage, Deleted, DocumentCache, Generation, RecordStore, StoreError, Timestamp,
-};
+use keyway_store::{Damage, Deleted, Generation, Timestamp};
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::error::VaultError;
@@ -427,38 +425,6 @@ impl Sealed<'_> {
             scope.list_anew(self.name(), listed, 0)
         };
         self.vault.write_scope("be filled", fill).unwrap();
-    }
-}
-
-impl RecordStore for Sealed<'_> {
-    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
-        Some(Sealed::get(self, name).ok()??.value)
-    }
-
-    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        Sealed::put(self, name, value)?;
-        Ok(())
-    }
-
-    fn delete(&self, name: &str) -> Result<(), StoreError> {
-        Sealed::delete(self, name)?;
-        Ok(())
-    }
-}
-
-impl DocumentCache for Sealed<'_> {
-    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
-        Some(Sealed::get(self, name).ok()??.value)
-    }
-
-    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
-        self.put_for(name, value, lifetime)?;
-        Ok(())
-    }
-
-    fn delete(&self, name: &str) -> Result<(), StoreError> {
-        Sealed::delete(self, name)?;
-        Ok(())
     }
 }
 

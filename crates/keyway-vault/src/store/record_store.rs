@@ -1,0 +1,40 @@
+//! Sealed rows as the stores of `keyway-store`: registrations, and documents that expire.
+
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use keyway_store::{DocumentCache, RecordStore, StoreError};
+
+use super::Sealed;
+
+impl RecordStore for Sealed<'_> {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        Some(Sealed::get(self, name).ok()??.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        Sealed::put(self, name, value)?;
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        Sealed::delete(self, name)?;
+        Ok(())
+    }
+}
+
+impl DocumentCache for Sealed<'_> {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        Some(Sealed::get(self, name).ok()??.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        self.put_for(name, value, lifetime)?;
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        Sealed::delete(self, name)?;
+        Ok(())
+    }
+}
