@@ -36,7 +36,7 @@ use self::request_trace::RequestTrace;
 use self::resolver::{GuardedResolver, ScopeHistory, SystemResolver, is_localhost};
 use self::tls::Tls;
 use crate::error::TransportError;
-use crate::times::{EXCHANGE_PING_TIMEOUT, PING_TIMEOUT};
+use crate::times::PING_INTERVAL;
 
 pub use self::address::{AddressPolicy, AddressScope};
 pub(crate) use self::failure::{Retry, SendError};
@@ -83,11 +83,16 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Returns how long a ping may go unanswered before a connection of HTTP/2 is given up.
-    const fn ping_timeout(self) -> Duration {
+    /// Returns how often a connection of HTTP/2 is pinged while an answer is waited for.
+    ///
+    /// Never where that answer may be the only copy of a token. The connection would be given up
+    /// by the clock before its socket is read: a process that was stopped, or a server that is too
+    /// busy to answer pings, would lose an answer that has arrived. Such an exchange has a limit of
+    /// its own, which counts the time that the process runs.
+    const fn ping_interval(self) -> Option<Duration> {
         match self {
-            Self::Authorization => EXCHANGE_PING_TIMEOUT,
-            _ => PING_TIMEOUT,
+            Self::Authorization => None,
+            _ => Some(PING_INTERVAL),
         }
     }
 

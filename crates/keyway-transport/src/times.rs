@@ -15,13 +15,10 @@ pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) const FAMILY_HEAD_START: Duration = Duration::from_millis(300);
 /// Silence after which TCP looks whether the server is still there.
 pub(crate) const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
-/// How often HTTP/2 and WebSocket connections are pinged.
+/// How often HTTP/2 and WebSocket connections are pinged; those to authorization servers are not.
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long an HTTP/2 connection may leave a ping unanswered before it is given up.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// The same where an answer may be the only copy of a token: longer than the 60 s for which it is
-/// waited, so that a server that is busy with it does not lose the connection.
-pub(crate) const EXCHANGE_PING_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long an unused connection is kept. Servers keep theirs for 60 s to 120 s.
 pub(crate) const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// For the rest of a response that is not needed, so that its connection can be used again.

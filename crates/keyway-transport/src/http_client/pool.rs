@@ -20,7 +20,7 @@ use super::failure::{ConnectFailure, SendError};
 use super::server_address::ServerAddress;
 use super::stream::Stream;
 use super::{MAX_HEADER_BYTES, Purpose, Request};
-use crate::times::{PING_INTERVAL, POOL_IDLE_TIMEOUT};
+use crate::times::{PING_TIMEOUT, POOL_IDLE_TIMEOUT};
 
 /// The connections of one client.
 #[derive(Debug)]
@@ -34,11 +34,13 @@ pub(super) struct Pool {
 /// One server, and the connections to it that wait for work.
 ///
 /// ```text
-///   unknown ──first connection──▶ HTTP/2: one shared connection ──closed──▶ another is opened
+///   unknown ──first connection──▶ HTTP/2: one shared connection ──closed¹──▶ another is opened
 ///      │                     └──▶ HTTP/1.1: idle ──lent──▶ in use ──read to the end──▶ idle
 ///      │ without TLS                  ▲                       └──dropped, or an error──▶ closed
 ///      └──────────────────────────────┘     idle for POOL_IDLE_TIMEOUT ──▶ closed
 /// ```
+///
+/// ¹ or, where it is not pinged, a request on it that was given up.
 #[derive(Debug)]
 struct Origin {
     address: ServerAddress,
@@ -140,7 +142,12 @@ impl Pool {
                 }
                 Sender::Http2(mut sender) => {
                     origin.set_http2_target(&mut message, url);
-                    (sender.try_send_request(message).await, None)
+                    let unanswered = Unanswered::new(&origin, self.purpose);
+                    let sent = sender.try_send_request(message).await;
+                    if sent.is_ok() {
+                        unanswered.answered();
+                    }
+                    (sent, None)
                 }
             };
             let mut failed = match sent {
@@ -277,6 +284,31 @@ impl Origin {
     }
 }
 
+/// A request on a shared connection that is not pinged.
+///
+/// Dropped without an answer, it takes the connection out of the pool: the server may be gone, and
+/// nothing else would find out before the next request has waited as long. Requests that are under
+/// way on the connection keep it.
+struct Unanswered<'a>(Option<&'a Origin>);
+
+impl<'a> Unanswered<'a> {
+    fn new(origin: &'a Origin, purpose: Purpose) -> Self {
+        Self(purpose.ping_interval().is_none().then_some(origin))
+    }
+
+    fn answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(origin) = self.0 {
+            drop(origin.lock().shared.take());
+        }
+    }
+}
+
 impl State {
     fn prune(&mut self, now: Instant) {
         let is_good = |idle: &Idle| !idle.sender.is_closed() && !idle.is_old(now);
@@ -345,8 +377,8 @@ async fn http2_handshake(
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(purpose.ping_timeout())
+        .keep_alive_interval(purpose.ping_interval())
+        .keep_alive_timeout(PING_TIMEOUT)
         .max_header_list_size(MAX_HEADER_BYTES as u32)
         .handshake(TokioIo::new(stream))
         .await

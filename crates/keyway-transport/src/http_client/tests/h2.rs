@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
-use tokio::sync::{Barrier, Notify};
+use tokio::sync::{Barrier, Notify, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -19,6 +19,8 @@ struct H2Server {
     connections: Arc<AtomicUsize>,
     /// Ends every connection there is.
     hang_up: Arc<Notify>,
+    /// While it is set, nothing is read from connections, and no ping answered.
+    stopped: watch::Sender<bool>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -33,12 +35,14 @@ impl H2Server {
         let connections = Arc::new(AtomicUsize::new(0));
         let hang_up = Arc::new(Notify::new());
         let (count, hung_up) = (Arc::clone(&connections), Arc::clone(&hang_up));
+        let (stopped, is_stopped) = watch::channel(false);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
                 let stream = tls.accept(stream).await.unwrap();
                 let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                     .serve_connection(TokioIo::new(stream), service_fn(answer));
+                let serving = unless_stopped(is_stopped.clone(), serving);
                 let hung_up = Arc::clone(&hung_up);
                 drop(tokio::spawn(async move {
                     tokio::select! {
@@ -52,6 +56,7 @@ impl H2Server {
             port,
             connections,
             hang_up,
+            stopped,
             task,
         }
     }
@@ -71,13 +76,32 @@ impl Drop for H2Server {
     }
 }
 
+/// Polls a future only while the flag is not set, as the system does with a process.
+async fn unless_stopped<F: Future>(mut stopped: watch::Receiver<bool>, future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    loop {
+        // The flag first. Neither side loses anything by being dropped: one is a look at a value,
+        // the other is pinned outside.
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|is_set| *is_set) => {}
+            output = &mut future => return output,
+        }
+        drop(stopped.wait_for(|is_set| !*is_set).await);
+    }
+}
+
 async fn answer(
     request: http::Request<hyper::body::Incoming>,
 ) -> Result<http::Response<String>, Infallible> {
     assert_eq!(request.version(), http::Version::HTTP_2);
     assert!(!request.headers().contains_key("host"));
+    let time = match request.uri().path() {
+        "/late" => Duration::from_secs(90),
+        _ => Duration::from_millis(20),
+    };
     // Slow on command, so that requests come side by side.
-    sleep(Duration::from_millis(20)).await;
+    sleep(time).await;
     let body = match request.uri().path() {
         "/large" => "x".repeat(1 << 23),
         _ => format!("{} {}", request.method(), request.uri()),
@@ -192,4 +216,55 @@ async fn upgrade_connection_uses_http_1() {
         get(&client, &h2.url("/")).await.is_err(),
         "this server speaks HTTP/2 only"
     );
+}
+
+/// Returns clients for MCP servers and for authorization servers that are connected already.
+///
+/// In real time: sockets and a clock that jumps do not go together.
+async fn connected(authority: &Authority, server: &H2Server) -> [HttpClient; 2] {
+    tokio::time::resume();
+    let mcp = client(authority);
+    let authorization = mcp.with_policy(AddressPolicy::Configured).unwrap();
+    for client in [&mcp, &authorization] {
+        assert_eq!(get(client, &server.url("/")).await.unwrap(), 200);
+    }
+    tokio::time::pause();
+    [mcp, authorization]
+}
+
+#[tokio::test(start_paused = true)]
+async fn pings_do_not_cut_an_exchange_with_an_authorization_server() {
+    let authority = Authority::new();
+    let server = H2Server::start(&authority).await;
+    let [mcp, authorization] = connected(&authority, &server).await;
+    // A server that answers after 90 seconds and answers pings meanwhile.
+    let answer = get(&authorization, &server.url("/late")).await;
+    assert_eq!(answer.unwrap(), 200);
+    // One that is stopped for three minutes; to the client it looks the same if that is stopped.
+    server.stopped.send_replace(true);
+    let url = server.url("/");
+    let continuing = async {
+        sleep(Duration::from_secs(180)).await;
+        server.stopped.send_replace(false);
+    };
+    let (given_up, answer, ()) =
+        tokio::join!(get(&mcp, &url), get(&authorization, &url), continuing);
+    assert!(given_up.is_err(), "what is pinged is given up");
+    assert_eq!(answer.unwrap(), 200);
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_on_which_an_answer_was_given_up_is_not_used_again() {
+    let authority = Authority::new();
+    let server = H2Server::start(&authority).await;
+    let [_, authorization] = connected(&authority, &server).await;
+    let url = server.url("/");
+    server.stopped.send_replace(true);
+    let given_up = timeout(Duration::from_secs(60), get(&authorization, &url)).await;
+    assert!(given_up.is_err());
+    server.stopped.send_replace(false);
+    tokio::time::resume();
+    assert_eq!(get(&authorization, &url).await.unwrap(), 200);
+    assert_eq!(server.connections(), 3, "two at first, and one instead");
 }
