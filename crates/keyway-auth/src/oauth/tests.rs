@@ -7,6 +7,7 @@ mod carrying;
 mod claims;
 mod clients;
 mod discovery;
+mod exchanges;
 mod grants;
 mod identity;
 mod issuers;

@@ -64,6 +64,8 @@ impl KeptVault {
             return Ok(Arc::clone(vault));
         }
         let vault = Arc::new((self.open)()?);
+        // Before anything is read: a process that could not store new tokens left them there.
+        vault.commit_journaled();
         *opened = Some(Arc::clone(&vault));
         Ok(vault)
     }
@@ -257,5 +259,33 @@ impl GrantStore for KeptVault {
             Some(vault) => vault.list(profile),
             None => Ok(Vec::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_secret::Secret;
+    use keyway_vault::KeySources;
+
+    use super::*;
+
+    #[test]
+    fn tokens_in_the_journal_are_committed_by_the_next_start() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = Folders::below(home.path().join("kw"));
+        let grant = GrantKey::new("default").plugin("p").server("s");
+        let tokens = |number: u32| {
+            let text = |kind: &str| Secret::new(format!("{kind}-{number}"));
+            Tokens::new(text("access")).with_refresh(text("refresh"))
+        };
+        let vault = Vault::open(&folders, KeySources::default()).unwrap();
+        let generation = vault.put(&grant, &tokens(1)).unwrap();
+        vault.journal(&grant, generation, &tokens(2)).unwrap();
+        drop(vault);
+        let at = folders.clone();
+        let open = move || Vault::open(&at, KeySources::default());
+        let next = KeptVault::new(folders, Box::new(open));
+        let found = next.read(&grant).unwrap().unwrap();
+        assert_eq!(found.access.expose(), "access-2");
     }
 }

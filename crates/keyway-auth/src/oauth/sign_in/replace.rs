@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use keyway_secret::Secret;
-use keyway_store::{Claim, ClaimId, Generation, Grant, GrantKey, GrantStore, StoreError, Tokens};
+use keyway_store::{
+    Claim, ClaimId, Commit, Generation, Grant, GrantKey, GrantStore, StoreError, Tokens,
+};
 
-use crate::error::OAuthError;
+use crate::error::{OAuthError, SignInCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
 use crate::timeouts::{
@@ -21,7 +23,7 @@ impl OAuthEngine {
     /// could not be stored any more. Storing the new sign-in ends the claim.
     ///
     /// A store that fails here costs the revocation of the old token at the most, and never the new
-    /// sign-in.
+    /// sign-in: it is enough to know which generation is replaced.
     pub(super) async fn remember_before_replacing(
         &self,
         new: Option<&Secret<String>>,
@@ -35,11 +37,19 @@ impl OAuthEngine {
                     if let Some(details) = details.filter(|_| !is_same) {
                         self.replaced_tokens.add(&details, refresh).await;
                     }
-                    let generation = grant.generation;
-                    return Some(Replaced { claim, generation });
+                    return Some(Replaced {
+                        claim: Some(claim),
+                        generation: grant.generation,
+                    });
                 }
                 Ok(ReplaceStep::Held) => {}
-                Ok(ReplaceStep::Nothing) | Err(_) => return None,
+                Ok(ReplaceStep::Ended(generation)) => return Some(Replaced::unclaimed(generation)),
+                Ok(ReplaceStep::Nothing) => return None,
+                Err(_) => {
+                    // What cannot be written may still be read.
+                    let stored = self.grant.read().await.ok().flatten()?;
+                    return Some(Replaced::unclaimed(stored.generation));
+                }
             }
             if self.clock.monotonic().duration_since(started) > CLAIM_WAIT_TIMEOUT {
                 // The new sign-in must not be lost over a process that does not finish; what that
@@ -52,8 +62,9 @@ impl OAuthEngine {
 
     /// Stores a new sign-in; tries for a while, because a person would have to sign in once more.
     ///
-    /// Where an earlier sign-in was claimed, the tokens go to the journal after a few tries: there
-    /// the next claim finds them, of any process.
+    /// Over an earlier sign-in, the tokens also go to the journal after a few tries. There the next
+    /// process finds them, and may have renewed them before this one can store them: from then on
+    /// they are committed by generation, and never put over what is newer.
     pub(super) async fn store_sign_in(
         &self,
         new: &Tokens,
@@ -61,23 +72,32 @@ impl OAuthEngine {
     ) -> Result<Generation, OAuthError> {
         let started = self.clock.monotonic();
         let (mut tries, mut pause) = (0, COMMIT_FIRST_PAUSE);
+        // The generation that the journal has a successor of.
+        let mut journaled = None;
         loop {
-            let tokens = new.clone();
-            let stored = self.grant.with(move |store, key| store.put(key, &tokens));
-            let error = match stored.await {
-                Ok(generation) => return Ok(generation),
+            let stored = match journaled {
+                None => self.put(new).await.map(Some),
+                Some(generation) => self.commit_sign_in(generation, new).await,
+            };
+            let error = match stored {
+                Ok(Some(generation)) => return Ok(generation),
+                // Signed out meanwhile: nothing is stored against a person's will.
+                Ok(None) => return Err(OAuthError::sign_in_required(SignInCause::Never)),
                 Err(error) => error,
             };
             tries += 1;
-            if let Some(replaced) = replaced.filter(|_| tries == TRIES_BEFORE_JOURNAL) {
-                // Failing leaves what is in memory, and that is tried on.
-                self.journal(replaced.generation, new).await.ok();
+            // Without a refresh token a commit would keep that of the earlier sign-in.
+            let is_due = tries >= TRIES_BEFORE_JOURNAL && new.refresh.is_some();
+            if let Some(replaced) = replaced.filter(|_| is_due && journaled.is_none())
+                && self.journal(replaced.generation, new).await.is_ok()
+            {
+                journaled = Some(replaced.generation);
             }
             if self.clock.monotonic().duration_since(started) > SIGN_IN_STORE_TIMEOUT {
-                if let Some(replaced) = replaced {
+                if let Some(claim) = replaced.and_then(|replaced| replaced.claim) {
                     let release =
                         |store: &dyn GrantStore, key: &GrantKey, claim| store.release(key, claim);
-                    self.end_claim(replaced.claim, release).await.ok();
+                    self.end_claim(claim, release).await.ok();
                 }
                 return Err(error);
             }
@@ -85,13 +105,47 @@ impl OAuthEngine {
             pause = (pause * 2).min(COMMIT_MAX_PAUSE);
         }
     }
+
+    async fn put(&self, new: &Tokens) -> Result<Generation, OAuthError> {
+        let tokens = new.clone();
+        let stored = self.grant.with(move |store, key| store.put(key, &tokens));
+        stored.await
+    }
+
+    /// Stores a new sign-in over `generation`, unless another process did so from the journal;
+    /// `None` if there is none to replace any more.
+    async fn commit_sign_in(
+        &self,
+        generation: Generation,
+        new: &Tokens,
+    ) -> Result<Option<Generation>, OAuthError> {
+        let tokens = new.clone();
+        let commit = move |store: &dyn GrantStore, key: &GrantKey| {
+            Ok(match store.commit(key, generation, &tokens)? {
+                Commit::Committed { generation } => Some(generation),
+                Commit::Superseded { current } => current,
+                _ => None,
+            })
+        };
+        self.grant.with(commit).await
+    }
 }
 
-/// The sign-in that a new one replaces, which this process has claimed.
+/// The sign-in that a new one replaces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replaced {
-    claim: ClaimId,
+    /// The claim of this process on its refresh token, if that is alive.
+    claim: Option<ClaimId>,
     generation: Generation,
+}
+
+impl Replaced {
+    const fn unclaimed(generation: Generation) -> Self {
+        Self {
+            claim: None,
+            generation,
+        }
+    }
 }
 
 /// An answer to a claim that can be handed from thread to thread.
@@ -100,7 +154,9 @@ enum ReplaceStep {
     Claimed(Arc<Grant>, ClaimId, Secret<String>),
     /// Another process redeems the token right now, or has just done so.
     Held,
-    /// There is no live refresh token.
+    /// The sign-in has no live refresh token.
+    Ended(Generation),
+    /// There is no sign-in.
     Nothing,
 }
 
@@ -114,7 +170,8 @@ fn claim_stored(store: &dyn GrantStore, key: &GrantKey) -> Result<ReplaceStep, S
                 ReplaceStep::Claimed(Arc::new(grant), claimed.id, claimed.refresh)
             }
             Claim::Held { .. } | Claim::Moved { .. } => ReplaceStep::Held,
-            _ => ReplaceStep::Nothing,
+            Claim::Absent => ReplaceStep::Nothing,
+            _ => ReplaceStep::Ended(grant.generation),
         },
     )
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use super::ManualClock;
 use crate::BoxFuture;
-use crate::ports::Tasks;
+use crate::ports::{Hold, Tasks};
 
 /// Runs tasks; sleeping is left to the hand that moves the clock.
 pub(crate) struct Threads {
     queue: Sender<Arc<Job>>,
     clock: Arc<ManualClock>,
+    holds: Arc<()>,
 }
 
 struct Job {
@@ -49,7 +50,16 @@ impl Threads {
                 }
             });
         }
-        Self { queue, clock }
+        Self {
+            queue,
+            clock,
+            holds: Arc::default(),
+        }
+    }
+
+    /// Says whether the process would wait before it ends.
+    pub(crate) fn is_held(&self) -> bool {
+        Arc::strong_count(&self.holds) > 1
     }
 }
 
@@ -72,6 +82,10 @@ impl Tasks for Threads {
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         self.clock.sleep(time)
+    }
+
+    fn hold(&self) -> Hold {
+        Arc::<()>::clone(&self.holds)
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct TestVault {
     vault: Vault,
     clock: Arc<ManualClock>,
     locked: AtomicU32,
+    rows_locked: AtomicBool,
     spoilt: AtomicBool,
 }
 
@@ -30,6 +31,7 @@ impl TestVault {
             vault,
             clock,
             locked: AtomicU32::new(0),
+            rows_locked: AtomicBool::new(false),
             spoilt: AtomicBool::new(false),
         }
     }
@@ -37,6 +39,11 @@ impl TestVault {
     /// Answers the next writes as a store does that others keep locked.
     pub(crate) fn lock(&self, writes: u32) {
         self.locked.store(writes, Ordering::SeqCst);
+    }
+
+    /// Lets nothing be written but the journal, or all again.
+    pub(crate) fn lock_rows(&self, is_locked: bool) {
+        self.rows_locked.store(is_locked, Ordering::SeqCst);
     }
 
     /// Answers each reading as a store does whose rows were tampered with.
@@ -49,6 +56,13 @@ impl TestVault {
     }
 
     fn check(&self) -> Result<(), StoreError> {
+        if self.rows_locked.load(Ordering::SeqCst) {
+            return Err(StoreError::Busy);
+        }
+        self.check_journal()
+    }
+
+    fn check_journal(&self) -> Result<(), StoreError> {
         let take = |left: u32| left.checked_sub(1);
         let taken = self
             .locked
@@ -101,7 +115,7 @@ impl GrantStore for TestVault {
         generation: Generation,
         tokens: &Tokens,
     ) -> Result<(), StoreError> {
-        self.check()?;
+        self.check_journal()?;
         self.vault.journal(grant, generation, &self.later(tokens))
     }
 

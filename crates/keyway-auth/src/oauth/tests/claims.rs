@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use keyway_code::Code;
-use keyway_store::{Claim, GrantStore as _};
+use keyway_store::{Claim, GrantState, GrantStore as _};
 
-use super::{eventually, redeemed, refused};
+use super::{eventually, is_a_chain, redeemed, refused};
 use crate::Authorizer as _;
-use crate::oauth::testing::{Kit, REVOKE, Reply, TOKEN, cause};
+use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN, cause};
 use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
 
 #[test]
@@ -153,6 +153,98 @@ fn new_sign_in_is_stored_although_the_store_is_locked_for_a_while() {
     kit.run(oauth.sign_in(None)).unwrap();
     assert_eq!(kit.stored_access(), "at-2");
     assert_eq!(kit.call(&oauth).unwrap(), 200);
+}
+
+/// A person signs in again because the refresh token was rejected, or to be granted more.
+#[test]
+fn new_sign_in_that_cannot_be_stored_is_journaled_and_committed_by_the_next_process() {
+    for is_rejected in [false, true] {
+        let kit = Kit::new();
+        let oauth = kit.signed_in();
+        if is_rejected {
+            kit.honest.reset();
+            kit.honest.revoke_family();
+            kit.person.will([Deed::Cancel]);
+            kit.call(&oauth).unwrap_err();
+            assert_eq!(kit.stored().unwrap().state, GrantState::NeedsReauth);
+        }
+        let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+        kit.world.answer(TOKEN, move |seen| {
+            shelf.lock_rows(true);
+            honest.token(seen)
+        });
+        let before = kit.stored().unwrap();
+        kit.clock.let_pass(500);
+        let error = kit.run(oauth.sign_in(None)).unwrap_err();
+        assert_eq!(error.code(), Code::Vault);
+        assert_eq!(kit.stored().unwrap().generation, before.generation);
+        // Whatever it claims, the successor of the token is committed first.
+        let next = kit.other_shelf();
+        let claim = next.claim(&kit.key, before.generation, Duration::ZERO);
+        assert!(matches!(claim, Ok(Claim::Moved { .. })), "{claim:?}");
+        assert_eq!(kit.stored_access(), "at-2", "rejected: {is_rejected}");
+        assert_eq!(kit.stored().unwrap().state, GrantState::Good);
+        assert_eq!(kit.call(&kit.process(&next)).unwrap(), 200);
+    }
+}
+
+/// The process that signed in waits for the store; another finds the journal meanwhile.
+#[test]
+fn journaled_sign_in_that_another_process_stored_and_renewed_is_not_put_back() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let before = kit.stored().unwrap().generation;
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        if seen.field("grant_type") == "authorization_code" {
+            shelf.lock_rows(true);
+        }
+        honest.token(seen)
+    });
+    let next = kit.other_shelf();
+    std::thread::scope(|scope| {
+        let signing_in = scope.spawn(|| kit.run(oauth.sign_in(None)));
+        eventually("the journal is committed", || {
+            kit.clock.advance(Duration::from_millis(50));
+            let claim = next.claim(&kit.key, before, Duration::ZERO);
+            matches!(claim, Ok(Claim::Moved { .. }))
+        });
+        kit.run(kit.process(&next).renew()).unwrap();
+        assert_eq!(kit.stored_access(), "at-3");
+        kit.shelf.lock_rows(false);
+        eventually("the sign-in ends", || {
+            kit.clock.advance(Duration::from_millis(50));
+            signing_in.is_finished()
+        });
+        signing_in.join().unwrap().unwrap();
+    });
+    assert_eq!(kit.stored_access(), "at-3", "the newer tokens stay");
+    is_a_chain(&kit);
+}
+
+#[test]
+fn process_does_not_end_before_a_new_sign_in_is_stored() {
+    let kit = Kit::new();
+    let oauth = kit.oauth();
+    kit.shelf.lock(u32::MAX);
+    std::thread::scope(|scope| {
+        let signing_in = scope.spawn(|| kit.run(oauth.sign_in(None)));
+        eventually("the tokens are only in memory", || {
+            kit.clock.advance(Duration::from_millis(50));
+            kit.world.redeemed("authorization_code").len() == 1
+        });
+        eventually("storing is tried again", || kit.clock.is_waited_for());
+        assert!(kit.tasks.is_held());
+        assert!(kit.stored().is_none());
+        kit.shelf.lock(0);
+        eventually("it is stored", || {
+            kit.clock.advance(Duration::from_millis(50));
+            signing_in.is_finished()
+        });
+        signing_in.join().unwrap().unwrap();
+    });
+    assert_eq!(kit.stored_access(), "at-1");
+    eventually("the process may end", || !kit.tasks.is_held());
 }
 
 /// Whether it succeeds or not, no process has to wait for it afterwards.

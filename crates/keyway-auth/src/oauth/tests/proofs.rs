@@ -1,10 +1,14 @@
 //! Tokens that are bound to a key, and the nonces that servers want in the proofs.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use keyway_code::Code;
+use keyway_store::{Claim, GrantStore as _};
 use serde_json::{Value, json};
 
+use super::{eventually, redeemed};
 use crate::oauth::DpopRule;
 use crate::oauth::testing::{Kit, MCP, Reply, Seen, TOKEN};
 
@@ -86,6 +90,45 @@ fn a_nonce_that_the_token_endpoint_wants_is_sent_with_the_second_request() {
     kit.honest.reset();
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.world.seen(TOKEN).len(), 3, "it is remembered");
+}
+
+#[test]
+fn a_request_with_the_nonce_is_sent_only_with_the_full_time_for_its_answer() {
+    for (delay, is_repeated) in [(5, true), (40, false)] {
+        let kit = dpop();
+        let oauth = kit.signed_in();
+        let honest = kit.honest.clone();
+        kit.world.answer(TOKEN, move |seen| {
+            if nonce(seen) != "n-1" {
+                return Reply::error(400, "use_dpop_nonce")
+                    .header("dpop-nonce", "n-1")
+                    .after(Duration::from_secs(delay));
+            }
+            honest.token(seen)
+        });
+        kit.honest.reset();
+        kit.clock.let_pass(50);
+        let called = kit.call(&oauth);
+        if is_repeated {
+            assert_eq!(called.unwrap(), 200);
+            assert_eq!(redeemed(&kit), 2);
+            continue;
+        }
+        called.unwrap_err();
+        let (other, generation) = (kit.other_shelf(), kit.stored().unwrap().generation);
+        eventually("the claim is given back", || {
+            kit.clock.advance(Duration::from_millis(500));
+            match other.claim(&kit.key, generation, Duration::ZERO).unwrap() {
+                Claim::Claimed(claimed) => other.release(&kit.key, claimed.id).unwrap(),
+                Claim::Held { .. } => false,
+                sent => panic!("{sent:?}"),
+            }
+        });
+        assert_eq!(redeemed(&kit), 1, "it was too late for another");
+        kit.clock.advance(Duration::from_secs(5));
+        assert_eq!(kit.call(&oauth).unwrap(), 200, "the next request has it");
+        assert_eq!(redeemed(&kit), 2);
+    }
 }
 
 #[test]

@@ -385,6 +385,43 @@ fn rule_3_a_store_that_stays_locked_gets_the_new_token_in_the_end() {
 }
 
 #[test]
+fn rule_3_callers_get_the_old_token_and_then_wait_while_the_new_one_is_only_in_memory() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        shelf.lock(u32::MAX);
+        honest.token(seen)
+    });
+    // It is renewed ahead of its end.
+    kit.clock.advance(Duration::from_secs(3580));
+    assert_eq!(bearer(&oauth.cached().unwrap()), "Bearer at-1");
+    eventually("it is sent", || redeemed(&kit) == 1);
+    eventually("storing is tried again", || kit.clock.is_waited_for());
+    for _ in 0..10 {
+        assert_eq!(kit.call(&oauth).unwrap(), 200);
+    }
+    assert_eq!(kit.stored_access(), "at-1");
+    let last = kit.world.seen(MCP).pop().unwrap();
+    assert_eq!(last.header("authorization"), "Bearer at-1");
+    kit.clock.advance(Duration::from_secs(21));
+    std::thread::scope(|scope| {
+        let caller = scope.spawn(|| kit.call(&oauth));
+        eventually("it waits", || kit.clock.is_waited_for());
+        assert!(!caller.is_finished());
+        kit.shelf.lock(0);
+        eventually("it is served", || {
+            kit.clock.advance(Duration::from_millis(50));
+            caller.is_finished()
+        });
+        assert_eq!(caller.join().unwrap().unwrap(), 200);
+    });
+    let last = kit.world.seen(MCP).pop().unwrap();
+    assert_eq!(last.header("authorization"), "Bearer at-2");
+    is_a_chain(&kit);
+}
+
+#[test]
 fn rule_3_a_token_is_in_the_store_before_any_request_gets_it() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
