@@ -5,12 +5,13 @@ mod cached;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
 use keyway::diagnosis::explainer;
 use keyway::events::Topic;
+use keyway::remembered_tools::RememberedTools;
 use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::resolve::SpecEndpoint;
@@ -19,6 +20,7 @@ use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::ServerProblem;
+use keyway_mcp::tool_memory::ToolMemory;
 use keyway_secret::Secret;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
@@ -37,17 +39,41 @@ use crate::sharing;
 ///   └─────────────────────────┘
 /// ```
 pub struct LazyServer {
-    /// Under a host that asks no person to sign in.
-    plugin: Plugin,
+    /// Made at the first use: a file may declare a thousand servers.
+    hosts: LazyLock<ServerHosts, Box<dyn FnOnce() -> ServerHosts + Send>>,
     server: String,
     options: LazyServerOptions,
-    gate: OnceLock<Option<SignInGate>>,
+    /// What is known of it once it was approved.
+    ports: OnceLock<ServerPorts>,
     /// Words errors with what the entry says, once it could be filled in.
     explainer: std::sync::Mutex<Option<Explainer>>,
     /// Held while a plan is made, so that clients that come together share one.
     approved: Mutex<Cached<Approved<Plan>>>,
     /// What its first use depended on, where it is watched.
     first_use: OnceLock<Fingerprinted>,
+}
+
+/// How to sign in to a server, and what it listed last.
+struct ServerPorts {
+    gate: Option<SignInGate>,
+    tools: Option<RememberedTools>,
+}
+
+impl ServerPorts {
+    fn of(approved: &Approved<Plan>) -> Self {
+        Self {
+            gate: approved.sign_in_gate(),
+            tools: approved.remembered_tools(),
+        }
+    }
+}
+
+/// The plugin of a server, under the hosts that connect to it.
+pub(crate) struct ServerHosts {
+    /// Under a host that asks no person to sign in.
+    pub(crate) plugin: Plugin,
+    /// Lets a client talk to the server itself.
+    pub(crate) direct: Option<Host>,
 }
 
 /// What a plan came to, to be compared with a later one.
@@ -89,21 +115,35 @@ impl fmt::Debug for LazyServer {
 impl LazyServer {
     /// Names a server; nothing is read yet.
     #[must_use]
-    pub fn new(plugin: Plugin, server: String, options: LazyServerOptions) -> Self {
+    pub fn new(plugin: Plugin, server: String, mut options: LazyServerOptions) -> Self {
+        let direct = options.direct.take();
+        Self::with_hosts(server, options, || ServerHosts { plugin, direct })
+    }
+
+    /// Names a server whose hosts are made when it is first used.
+    pub(crate) fn with_hosts(
+        server: String,
+        options: LazyServerOptions,
+        make: impl FnOnce() -> ServerHosts + Send + 'static,
+    ) -> Self {
         let cached = if options.watch.is_some() {
             Cached::watched()
         } else {
             Cached::unwatched()
         };
         Self {
-            plugin,
+            hosts: LazyLock::new(Box::new(make)),
             server,
             options,
-            gate: OnceLock::new(),
+            ports: OnceLock::new(),
             explainer: std::sync::Mutex::default(),
             approved: Mutex::new(cached),
             first_use: OnceLock::new(),
         }
+    }
+
+    fn plugin(&self) -> &Plugin {
+        &self.hosts.plugin
     }
 
     /// Returns what the first use of this server depended on; `None` if no client has used it yet.
@@ -114,16 +154,16 @@ impl LazyServer {
     /// Plans the server although no client asks, in the place of one that was in use. Returns the
     /// plan if it is approved. Blocks while files and the vault are read, and emits no events.
     pub(crate) fn plan_in_place(&self) -> Option<Approved<Plan>> {
-        let quiet = self.plugin.host().without_events();
-        let quiet = quiet.plugin(Arc::clone(self.plugin.loaded()));
+        let quiet = self.plugin().host().without_events();
+        let quiet = quiet.plugin(Arc::clone(self.plugin().loaded()));
         let plan = quiet.plan(&self.server);
         let found = plan.and_then(|plan| plan.approved_before());
-        let found = found.map(|it| it.on(self.plugin.host()));
+        let found = found.map(|it| it.on(self.plugin().host()));
         self.note_first_use(found.as_ref());
         let approved = found.ok()?;
         // The next client may use it, unless events would tell of how it came about.
         let is_told = matches!(approved.spec().endpoint, SpecEndpoint::NotConfigured)
-            || self.plugin.host().events().wants(Topic::Config);
+            || self.plugin().host().events().wants(Topic::Config);
         // No other client has this server yet; if a client was faster, its own plan counts.
         if let Ok(mut cached) = self.approved.try_lock()
             && !is_told
@@ -144,7 +184,7 @@ impl LazyServer {
                 files: approved.files(),
             },
             Err(error) => {
-                let text = match self.plugin.entry(Some(&self.server)) {
+                let text = match self.plugin().entry(Some(&self.server)) {
                     Ok((document, entry)) => document.source.slice(entry.span),
                     Err(_) => "",
                 };
@@ -164,7 +204,7 @@ impl LazyServer {
     ) -> ConnectionFingerprint {
         let facts = self.options.process_facts.iter();
         let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
-        match &self.options.direct {
+        match &self.hosts.direct {
             Some(direct) => approved.on(direct).fingerprint(&facts, key),
             None => approved.fingerprint(&facts, key),
         }
@@ -208,15 +248,15 @@ impl LazyServer {
         // Held over the await on purpose: a second client waits for the first one's plan.
         let mut cached = self.approved.lock().await;
         let at = Instant::now();
-        let (known, has_gate) = (cached.get(at), self.gate.get().is_some());
-        if let Some(known) = known.as_ref().filter(|_| has_gate) {
+        let (known, has_ports) = (cached.get(at), self.ports.get().is_some());
+        if let Some(known) = known.as_ref().filter(|_| has_ports) {
             return Ok(Approved::clone(known));
         }
         let planned = self.plan_and_approve(known).await;
         self.note_first_use(planned.as_ref());
         let approved = planned?;
         cached.put(&Arc::new(approved.clone()), at);
-        let site = self.plugin.declaration_site(&self.server);
+        let site = self.plugin().declaration_site(&self.server);
         let explainer = explainer(approved.spec().clone(), site);
         *self.lock_explainer() = Some(explainer);
         Ok(approved)
@@ -227,8 +267,8 @@ impl LazyServer {
         &self,
         known: Option<Arc<Approved<Plan>>>,
     ) -> Result<Approved<Plan>, Error> {
-        let (plugin, server) = (self.plugin.clone(), self.server.clone());
-        let has_gate = self.gate.get().is_some();
+        let (plugin, server) = (self.plugin().clone(), self.server.clone());
+        let has_ports = self.ports.get().is_some();
         let planning = spawn_blocking(move || {
             let found = match known {
                 Some(known) => Ok(Approved::clone(&known)),
@@ -240,20 +280,20 @@ impl LazyServer {
                     }
                 }
             };
-            let gate = match &found {
-                Ok(approved) if !has_gate => Some(approved.sign_in_gate()),
+            let ports = match &found {
+                Ok(approved) if !has_ports => Some(ServerPorts::of(approved)),
                 _ => None,
             };
-            Ok::<_, Error>((found, gate))
+            Ok::<_, Error>((found, ports))
         });
-        let (found, gate) = planning.await.unwrap_or(Err(Error::Cancelled))?;
+        let (found, ports) = planning.await.unwrap_or(Err(Error::Cancelled))?;
         let approved = match found {
             Ok(approved) => approved,
             Err(plan) => plan.approve().await?,
         };
-        if !has_gate {
-            let gate = gate.unwrap_or_else(|| approved.sign_in_gate());
-            self.gate.get_or_init(|| gate);
+        if !has_ports {
+            let ports = ports.unwrap_or_else(|| ServerPorts::of(&approved));
+            self.ports.get_or_init(|| ports);
         }
         Ok(approved)
     }
@@ -300,8 +340,13 @@ impl Connector for LazyServer {
     }
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
-        let gate = self.gate.get()?.as_ref()?;
+        let gate = self.ports.get()?.gate.as_ref()?;
         Some(gate as &dyn SignInPort)
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        let tools = self.ports.get()?.tools.as_ref()?;
+        Some(tools as &dyn ToolMemory)
     }
 
     fn explainer(&self) -> Option<Explainer> {
@@ -309,14 +354,14 @@ impl Connector for LazyServer {
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {
-        Some(self.plugin.declaration_site(&self.server))
+        Some(self.plugin().declaration_site(&self.server))
     }
 }
 
 impl Upstream for LazyServer {
     fn open<'a>(&'a self, account: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async move {
-            let direct = self.options.direct.as_ref()?;
+            let direct = self.hosts.direct.as_ref()?;
             let approved = self.approved().await.ok()?.on(direct);
             let approved = pinned(approved, account);
             if !approved.is_open().await {
@@ -335,8 +380,8 @@ impl Upstream for LazyServer {
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {
-        self.options.direct.as_ref()?;
-        let plan = self.plugin.plan(&self.server).ok()?;
+        self.hosts.direct.as_ref()?;
+        let plan = self.plugin().plan(&self.server).ok()?;
         let approved = plan.approved_before().ok()?;
         Some(self.fingerprint_of(&approved, key))
     }

@@ -24,7 +24,7 @@ use self::known_server::KnownServer;
 use self::signed_in::SignedIn;
 use crate::dashboard::ServerId;
 use crate::gateway::{Gateway, ServedServer};
-use crate::lazy_server::{LazyServer, LazyServerOptions};
+use crate::lazy_server::{LazyServer, LazyServerOptions, ServerHosts};
 use crate::local_backend::LocalBackend;
 use crate::timeouts::{CLIENT_SIGN_IN_TIMEOUT, LOOK_INTERVAL};
 
@@ -32,8 +32,7 @@ use crate::timeouts::{CLIENT_SIGN_IN_TIMEOUT, LOOK_INTERVAL};
 pub struct ServedPlugins {
     surroundings: Surroundings,
     backend: Arc<LocalBackend>,
-    together: Host,
-    direct: Host,
+    hosts: Arc<Hosts>,
     key: FingerprintKey,
     plugins: Vec<WatchedPlugin>,
     /// The servers, by plugin and name.
@@ -54,6 +53,31 @@ pub struct ServedPlugins {
     unsettled_looks: u8,
 }
 
+/// The hosts of all servers, from which those of one server are made when it is first used.
+struct Hosts {
+    /// Asks no person to sign in.
+    together: Host,
+    direct: Host,
+    backend: Arc<LocalBackend>,
+    terminal: MakeTerminal,
+}
+
+type MakeTerminal = Arc<dyn Fn() -> Option<Arc<dyn Presenter>> + Send + Sync>;
+
+impl Hosts {
+    /// Makes the hosts of one server, whose questions the dashboard shows.
+    fn of(&self, id: &ServerId, loaded: Arc<Loaded>) -> ServerHosts {
+        let host = |host: &Host| {
+            self.backend
+                .showing_questions(host, (self.terminal)(), id)
+        };
+        ServerHosts {
+            plugin: host(&self.together).plugin(loaded),
+            direct: Some(host(&self.direct)),
+        }
+    }
+}
+
 /// What served plugins need of the process they run in.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -61,7 +85,7 @@ pub struct Surroundings {
     /// Where everything is stored.
     pub folders: Folders,
     /// Makes what asks a person at the terminal to sign in; `None` where no one would see it.
-    pub terminal: Arc<dyn Fn() -> Option<Arc<dyn Presenter>> + Send + Sync>,
+    pub terminal: MakeTerminal,
     /// Prints a note, in one line.
     pub print_note: Arc<dyn Fn(&str) + Send + Sync>,
     /// What else decides about connections of this process, for processes that share them.
@@ -150,8 +174,12 @@ impl ServedPlugins {
         let Folders { data, config, .. } = &surroundings.folders;
         Ok(Self {
             backend: Arc::clone(backend),
-            together: host(PromptPolicy::Never),
-            direct: host(PromptPolicy::AtMost(CLIENT_SIGN_IN_TIMEOUT)),
+            hosts: Arc::new(Hosts {
+                together: host(PromptPolicy::Never),
+                direct: host(PromptPolicy::AtMost(CLIENT_SIGN_IN_TIMEOUT)),
+                backend: Arc::clone(backend),
+                terminal: Arc::clone(&surroundings.terminal),
+            }),
             key: key.map_err(|source| Error::Harden { source })?,
             plugins: plugins.collect(),
             known: HashMap::new(),
@@ -257,7 +285,7 @@ impl ServedPlugins {
         let mut servers = Vec::new();
         for loaded in &self.loaded() {
             let plugin = loaded.plugin.name();
-            for name in self.together.plugin(Arc::clone(loaded)).servers() {
+            for name in self.hosts.together.plugin(Arc::clone(loaded)).servers() {
                 let key = (plugin.clone(), name);
                 let known = match before.remove(&key) {
                     Some(known) => self.follow_server((&key, known), loaded, has_new_records),
@@ -311,21 +339,17 @@ impl ServedPlugins {
         loaded: &Arc<Loaded>,
         sign_in: SignedIn,
     ) -> KnownServer {
-        let id = ServerId::new(&**plugin, &**name);
-        // Under hosts whose questions the dashboard shows.
-        let host = |host: &Host| {
-            let terminal = (self.surroundings.terminal)();
-            self.backend.showing_questions(host, terminal, &id)
-        };
         let options = LazyServerOptions {
-            direct: Some(host(&self.direct)),
+            direct: None,
             presence: Arc::clone(&sign_in.presence),
             process_facts: Arc::clone(&self.surroundings.process_facts),
             shared: None,
             watch: Some(self.key.clone()),
         };
-        let plugin = host(&self.together).plugin(Arc::clone(loaded));
-        let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
+        let id = ServerId::new(&**plugin, &**name);
+        let (hosts, of) = (Arc::clone(&self.hosts), Arc::clone(loaded));
+        let hosts = move || hosts.of(&id, of);
+        let upstream = Arc::new(LazyServer::with_hosts(name.clone(), options, hosts));
         self.upstreams.push(Arc::downgrade(&upstream));
         self.last_number += 1;
         KnownServer::new(upstream, Arc::clone(loaded), self.last_number, sign_in)
@@ -358,7 +382,7 @@ impl ServedPlugins {
     fn load_one(&mut self, watched: &mut WatchedPlugin, taken: &[String]) -> Option<String> {
         let path = shown(&watched.path);
         let goes_on = "keeping the previous configuration";
-        let plugin = match self.direct.load(&watched.path) {
+        let plugin = match self.hosts.direct.load(&watched.path) {
             Ok(plugin) => plugin,
             Err(Error::Load(
                 LoadError::Missing { .. }
@@ -399,7 +423,7 @@ impl ServedPlugins {
             files.extend(CONFIG_FILES.iter().map(|(name, _)| path.join(name)));
             files.extend((!path.is_dir()).then(|| path.clone()));
         }
-        files.extend(self.direct.env_file().map(Path::to_owned));
+        files.extend(self.hosts.direct.env_file().map(Path::to_owned));
         files
     }
 

@@ -37,6 +37,7 @@ use crate::jsonrpc::INVALID_PARAMS;
 use crate::session::{ClientInfo, OfferedEras, RpcError};
 use crate::states::{ServerProblem, ServerState};
 use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
+use crate::tool_memory::ToolMemory;
 
 /// Puts all members behind one connection. Nothing is opened yet.
 ///
@@ -90,6 +91,12 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// Returns the way in, if the server is one that a person signs in to, and that is known: after
     /// a connection was tried, or a [find_sign_in](Self::find_sign_in) taken. Must not block.
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
+        None
+    }
+
+    /// Returns what remembers the tools of the server, once that is known as
+    /// [`sign_in_port`](Self::sign_in_port) is. Must not block.
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
         None
     }
 

@@ -5,10 +5,12 @@
 //! or an error that says what happened and what to do.
 
 pub mod input;
+mod listed_tools;
 mod opening;
 pub mod output;
 pub mod traffic_observer;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -18,9 +20,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use self::input::{Incoming, Input};
+use self::listed_tools::ListedTools;
 use self::output::{Output, Pushed};
 use self::traffic_observer::TrafficObserver;
 use crate::explain::Explainer;
+use crate::tool_memory::ToolMemory;
 
 /// Serves a client until it goes away, and then closes the connection cleanly.
 ///
@@ -42,8 +46,41 @@ pub async fn bridge(
 /// Makes the connection that serves a client whose own server could not be asked.
 pub type Fallback = Box<dyn FnOnce() -> Connection + Send>;
 
-/// The same for a server about which more is known than an error alone says, and that `fallback`
-/// stands in for if it does not answer the first request.
+/// A server about which more is known than an error alone says.
+pub struct BridgedServer {
+    connection: Connection,
+    explainer: Explainer,
+    fallback: Fallback,
+    tool_memory: Option<Arc<dyn ToolMemory>>,
+}
+
+impl BridgedServer {
+    /// Describes a server that `fallback` stands in for if it does not answer the first request.
+    #[must_use]
+    pub fn new(connection: Connection, explainer: Explainer, fallback: Fallback) -> Self {
+        Self {
+            connection,
+            explainer,
+            fallback,
+            tool_memory: None,
+        }
+    }
+
+    /// Remembers the tools that it lists.
+    #[must_use]
+    pub fn with_tool_memory(mut self, memory: Option<Arc<dyn ToolMemory>>) -> Self {
+        self.tool_memory = memory;
+        self
+    }
+}
+
+impl fmt::Debug for BridgedServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BridgedServer").finish_non_exhaustive()
+    }
+}
+
+/// The same for a server about which more is known.
 ///
 /// A client drops a server whose `initialize` fails, and does not come back to it.
 ///
@@ -55,12 +92,16 @@ pub type Fallback = Box<dyn FnOnce() -> Connection + Send>;
 pub async fn bridge_explained(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
-    connection: Connection,
-    explainer: Explainer,
-    fallback: Fallback,
+    server: BridgedServer,
 ) -> io::Result<()> {
-    let output = Output::new(output).explained(explainer);
-    run(Input::new(input), output, connection, Some(fallback)).await
+    let mut input = Input::new(input);
+    let mut output = Output::new(output).explained(server.explainer);
+    if let Some(memory) = server.tool_memory {
+        let observer: Arc<dyn TrafficObserver> = Arc::new(ListedTools::new(memory));
+        input = input.observed_by(Arc::clone(&observer));
+        output = output.observed_by(observer);
+    }
+    run(input, output, server.connection, Some(server.fallback)).await
 }
 
 /// The same, with an observer of the client's traffic.

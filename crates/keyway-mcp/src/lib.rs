@@ -16,4 +16,5 @@ pub mod session;
 pub mod splice;
 pub mod states;
 pub mod timeouts;
+pub mod tool_memory;
 pub mod version;

@@ -97,6 +97,7 @@ pub mod migrate;
 mod observed_authorizer;
 pub mod read;
 pub mod redaction_values;
+pub mod remembered_tools;
 pub mod runtime;
 pub mod settings;
 pub mod sign_in;

@@ -18,7 +18,8 @@ use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
 use keyway_mcp::aggregate::{AggregateSettings, Member, Naming, aggregate};
-use keyway_mcp::bridge::{bridge, bridge_explained};
+use keyway_mcp::bridge::{BridgedServer, bridge, bridge_explained};
+use keyway_mcp::tool_memory::ToolMemory;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
@@ -112,10 +113,12 @@ impl Runner {
                         let site = self.plugin.declaration_site(&server.spec().name);
                         let explainer = explainer(server.spec().clone(), site);
                         let connection = lasting(connected.connection);
+                        let tools = server.remembered_tools();
+                        let tools = tools.map(|tools| Arc::new(tools) as Arc<dyn ToolMemory>);
                         let fallback = Box::new(move || self.together());
-                        let bridging =
-                            bridge_explained(input, output, connection, explainer, fallback);
-                        tokio::spawn(bridging)
+                        let bridged = BridgedServer::new(connection, explainer, fallback);
+                        let bridged = bridged.with_tool_memory(tools);
+                        tokio::spawn(bridge_explained(input, output, bridged))
                     }
                     // It cannot even be started: a client that is told why can show it.
                     Err(_) => tokio::spawn(bridge(input, output, self.together())),

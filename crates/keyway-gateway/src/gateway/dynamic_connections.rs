@@ -15,6 +15,7 @@ use keyway_mcp::aggregate::{
 };
 use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::states::ServerProblem;
+use keyway_mcp::tool_memory::ToolMemory;
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
 ///
@@ -51,6 +52,10 @@ impl Connector for PinnedUpstream {
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         self.upstream.sign_in_port()
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        self.upstream.tool_memory()
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {

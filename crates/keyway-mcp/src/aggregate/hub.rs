@@ -196,16 +196,22 @@ impl Hub {
     /// Returns what a server shows that is not there: what it had when it was, or what is wrong.
     async fn without(&self, index: usize, kind: ListKind, trouble: &ServerProblem) -> Vec<String> {
         let server = self.servers.get(index);
-        let sign_in_port =
-            server.filter(|server| kind == ListKind::Tools && server.can_sign_in(trouble));
-        if let Some(sign_in_port) = sign_in_port.and_then(|server| server.sign_in_port())
-            && let Some(tools) = sign_in_port.remembered_tools().await
+        let memory = server.filter(|_| kind == ListKind::Tools);
+        let memory = memory.and_then(|server| server.tool_memory());
+        let recalled = match memory {
+            Some(memory) => memory.recall().await,
+            None => None,
+        };
+        // A call of one of them leads to the sign-in.
+        if let Some(tools) = &recalled
+            && server.is_some_and(|server| server.can_sign_in(trouble))
         {
-            let named = self.learn(index, kind, &tools);
+            let named = self.learn(index, kind, tools);
             return named.into_iter().map(|item| item.text).collect();
         }
         // What it had is still there when it comes back; a call says what is wrong until then.
         let before = server.and_then(|server| server.lock().lists.get(&kind).cloned());
+        let before = before.or_else(|| recalled.map(Into::into));
         let named = before.map(|items| self.learn(index, kind, &items));
         let mut shown: Vec<String> = named.into_iter().flatten().map(|item| item.text).collect();
         shown.extend(self.status_tool(index, kind, trouble));

@@ -32,6 +32,7 @@ use crate::timeouts::{
     CONNECT_TIMEOUT, MAX_RETRY_DELAY, MAX_SILENT_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY,
     STABLE_CONNECTION,
 };
+use crate::tool_memory::ToolMemory;
 
 /// One member of the aggregate.
 ///
@@ -166,6 +167,11 @@ impl Server {
     /// Returns the way in, if a person signs in to this server.
     pub(super) fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         self.connector.sign_in_port()
+    }
+
+    /// Returns what remembers its tools.
+    pub(super) fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        self.connector.tool_memory()
     }
 
     /// Words a hint for this server.

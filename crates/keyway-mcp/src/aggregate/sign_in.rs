@@ -3,7 +3,6 @@
 use std::fmt;
 
 use keyway_auth::BoxFuture;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::states::ServerProblem;
@@ -24,14 +23,6 @@ pub trait SignInPort: Send + Sync + fmt::Debug {
     ///
     /// Cancel safety: must be cancel safe; it only waits.
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()>;
-
-    /// Returns the tools that the server listed when it was last signed in to.
-    ///
-    /// Cancel safety: must be cancel safe; it only reads.
-    fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>>;
-
-    /// Remembers the tools for when it is not.
-    fn remember_tools(&self, tools: &[Box<RawValue>]);
 }
 
 /// A sign-in under way, for all calls that wait.

@@ -33,6 +33,8 @@ struct Fake {
     connects: Mutex<usize>,
     /// The way in, where a person has to sign in.
     door: OnceLock<sign_in::Gate>,
+    /// What remembers its tools.
+    memory: OnceLock<Arc<life::SharedMemory>>,
 }
 
 #[derive(Debug, Clone)]
@@ -68,6 +70,7 @@ impl Fake {
             attempts: Mutex::default(),
             connects: Mutex::default(),
             door: OnceLock::new(),
+            memory: OnceLock::new(),
         });
         let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true},
             "prompts": {}, "completions": {}, "logging": {}});
@@ -169,6 +172,10 @@ impl Connector for Fake {
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         self.door.get().map(|door| door as &dyn SignInPort)
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        self.memory.get().map(|memory| &**memory as &dyn ToolMemory)
     }
 }
 

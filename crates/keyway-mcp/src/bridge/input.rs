@@ -113,6 +113,11 @@ impl<R: AsyncRead + Unpin> Input<R> {
         }
     }
 
+    /// Lets no observer see the messages from now on.
+    pub(super) fn unobserve(&mut self) {
+        self.observer = None;
+    }
+
     /// Lets an observer see each message.
     pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
         self.observer = Some(observer);

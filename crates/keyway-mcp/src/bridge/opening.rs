@@ -42,6 +42,9 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
                     matches!(negotiated.answer, FirstAnswer::Given(Event::Failed { .. }));
                 if has_failed && let Some(fallback) = fallback.take() {
                     negotiated.connection.link.close().await;
+                    // What it says is not what the server says.
+                    input.unobserve();
+                    output.unobserve();
                     connection = fallback();
                     next = Some(frame);
                     continue;

@@ -27,6 +27,7 @@ use crate::connect::{
 };
 use crate::env_filter::withheld;
 use crate::health::{Checked, Health};
+use crate::remembered_tools::RememberedTools;
 use crate::sign_in::SignInGate;
 
 impl Approved<Plan> {
@@ -202,6 +203,13 @@ impl Approved<Plan> {
     #[must_use]
     pub fn sign_in_gate(&self) -> Option<SignInGate> {
         self.host().sign_in_gate(self.target())
+    }
+
+    /// Returns what remembers the tools of this server for clients that come while it is not there;
+    /// none where nothing is kept.
+    #[must_use]
+    pub fn remembered_tools(&self) -> Option<RememberedTools> {
+        self.host().remembered_tools(self.target())
     }
 
     /// Says whether the server can be talked to as it is: it needs no sign-in, or has one.

@@ -17,6 +17,7 @@ use super::{Host, oauth_settings};
 use crate::carrier::ProcessCarrier;
 use crate::connect::{Target, header_values};
 use crate::runtime::CountedTasks;
+use crate::remembered_tools::RememberedTools;
 use crate::sign_in::{Accounts, SignInGate, fingerprint};
 
 impl Host {
@@ -82,22 +83,27 @@ impl Host {
 
     /// Returns the way in for an entry; none if it is not by OAuth, or no person can be asked.
     pub(super) fn sign_in_gate(&self, target: Target<'_>) -> Option<SignInGate> {
+        self.oauth(target).map(SignInGate::new)
+    }
+
+    /// Returns what remembers the tools of an entry; none where nothing is kept.
+    pub(super) fn remembered_tools(&self, target: Target<'_>) -> Option<RememberedTools> {
         let accounts = self.accounts.as_ref()?;
-        let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
-            return None;
+        let (endpoint, account) = match &target.spec.endpoint {
+            SpecEndpoint::Remote(remote) => (fingerprint(remote), accounts.account.as_deref()),
+            SpecEndpoint::Local(_) => ("local".to_owned(), None),
+            _ => return None,
         };
         let name = [
             accounts.profile.as_str(),
             target.plugin,
             &target.spec.name,
-            &fingerprint(remote),
-            accounts.account.as_deref().unwrap_or_default(),
+            &endpoint,
+            account.unwrap_or_default(),
         ];
-        let name = name.join("\n");
-        let oauth = self.oauth(target)?;
         let lists = Arc::clone(&accounts.stores.tool_lists);
         let in_flight = accounts.in_flight.clone();
-        Some(SignInGate::new(oauth, lists, in_flight, name))
+        Some(RememberedTools::new(lists, in_flight, name.join("\n")))
     }
 
     /// Returns the client for what the server at `url` leads to.

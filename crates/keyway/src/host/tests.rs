@@ -2,11 +2,14 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
+use keyway_mcp::aggregate::SignInPort as _;
 use keyway_testkit::rig::{Rig, Settings};
-use keyway_testkit::{Folder, visit};
+use keyway_testkit::{Folder, drop_at_every_await, eventually, poll_at_most, visit};
 use serde_json::json;
 
 use super::*;
@@ -168,4 +171,112 @@ async fn plain_http_to_another_machine_is_refused() {
         matches!(refused, Err(Error::Unresolved { .. })),
         "{refused:?}"
     );
+}
+
+/// Collects pages; a person agrees to all of them from the moment that they are told to.
+#[derive(Debug, Default)]
+struct Hesitating {
+    pages: Mutex<Vec<String>>,
+    agrees: AtomicBool,
+}
+
+impl Hesitating {
+    fn windows(&self) -> usize {
+        self.pages.lock().unwrap().len()
+    }
+
+    /// Waits for the first page, and agrees to it and to all that follow.
+    fn agree(&self) {
+        eventually("a page is shown", || self.windows() > 0);
+        let pages = self.pages.lock().unwrap();
+        self.agrees.store(true, Ordering::SeqCst);
+        for page in &*pages {
+            agree_to(page.clone());
+        }
+    }
+}
+
+impl Presenter for Hesitating {
+    fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
+        let page = question.url.to_string();
+        let mut pages = self.pages.lock().unwrap();
+        pages.push(page.clone());
+        if self.agrees.load(Ordering::SeqCst) {
+            agree_to(page);
+        }
+        Ok(())
+    }
+}
+
+fn agree_to(page: String) {
+    drop(std::thread::spawn(move || drop(visit(&page))));
+}
+
+/// The next caller waits for the page that the first one left behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_dropped_at_any_await_point_asks_the_person_once() {
+    let dropped = drop_at_every_await(async |polls| {
+        let rig = Rig::start(Settings::default());
+        let folder = Folder::with_entries("{}");
+        let person = Arc::new(Hesitating::default());
+        let host = Host::builder()
+            .vault(Folders::below(folder.at("home")), KeySources::default())
+            .presenter(person.clone())
+            .build()
+            .unwrap();
+        let plan = host.server(&rig.mcp().parse().unwrap()).unwrap();
+        let gate = plan.approve().await.unwrap().sign_in_gate().unwrap();
+        if polls > 1 {
+            person.agrees.store(true, Ordering::SeqCst);
+        }
+        let first = poll_at_most(polls, gate.sign_in()).await;
+        if let Some(signed_in) = first {
+            signed_in.unwrap();
+            return true;
+        }
+        let mut next = pin!(gate.sign_in());
+        assert!(poll_at_most(1, next.as_mut()).await.is_none());
+        person.agree();
+        next.await.unwrap();
+        assert_eq!(person.windows(), 1, "dropped after {polls} polls");
+        false
+    })
+    .await;
+    assert!(dropped >= 2, "{dropped}");
+}
+
+/// The server accepts each refresh token once, and revokes the sign-in if one comes twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_dropped_at_any_await_point_loses_no_token() {
+    let rig = Rig::start(Settings::default());
+    // Slow enough for the next connection to come while the exchange is under way.
+    rig.set(|settings| settings.token_delay = Duration::from_millis(100));
+    let folder = Folder::with_entries("{}");
+    let person = Arc::new(Hesitating::default());
+    person.agrees.store(true, Ordering::SeqCst);
+    let host = Host::builder()
+        .vault(Folders::below(folder.at("home")), KeySources::default())
+        .presenter(person.clone())
+        .build()
+        .unwrap();
+    let url = rig.mcp().parse().unwrap();
+    let server = host.server(&url).unwrap().approve().await.unwrap();
+    server.connect().await.unwrap().close().await;
+    let dropped = drop_at_every_await(async |polls| {
+        rig.reset();
+        if let Some(connected) = poll_at_most(polls, server.connect()).await {
+            connected.unwrap().close().await;
+            return true;
+        }
+        server.connect().await.unwrap().close().await;
+        assert_eq!(person.windows(), 1, "dropped after {polls} polls");
+        false
+    })
+    .await;
+    assert!(dropped >= 2, "{dropped}");
+    let families = rig.families();
+    let [family] = &families[..] else {
+        panic!("one sign-in: {families:?}");
+    };
+    assert!(family.ended.is_none(), "{family:?}");
 }

@@ -5,51 +5,76 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_auth::oauth::OAuth;
-use keyway_store::RecordStore;
-use serde_json::value::RawValue;
-
-use crate::in_flight::InFlight;
 use keyway_mcp::aggregate::SignInPort;
 use keyway_mcp::states::ServerProblem;
 
-/// A sign-in, and what the server offered during the last sign-in.
-pub struct SignInGate {
+/// The way to sign in to a server; callers that come together share one attempt.
+pub struct SignInGate(Arc<SignInAttempts>);
+
+/// The attempts of this process to sign in, one at a time.
+///
+/// ```text
+///            first caller                 answered, also if its caller is gone
+///   idle ─────────────────▶ a task asks ───────────────────────────────────────▶ idle
+///                             ▲     │
+///    others wait for `asking` ┘     └──▶ all get this answer
+/// ```
+struct SignInAttempts {
     oauth: OAuth,
-    lists: Arc<dyn RecordStore>,
-    in_flight: InFlight,
-    name: String,
-    /// What is known to be stored, so that it is not stored again.
-    /// Held for one comparison.
-    kept: Mutex<Option<String>>,
     /// Held while a person is asked, so that callers wait for that answer in place of asking again.
-    /// A caller that is dropped releases it, while its sign-in continues; the next one waits for
-    /// that sign-in and asks again. Taken before `entered`, which is never held across an await.
-    entering: tokio::sync::Mutex<()>,
-    /// The number of attempts to sign in, and the result of the last one.
+    /// The task that asks owns it: a caller that is dropped must not let the next one ask too.
+    /// Taken before `last`, which is never held across an await.
+    asking: Arc<tokio::sync::Mutex<()>>,
+    /// The number of attempts, and the result of the last one.
     /// Held for a copy or a replacement.
-    entered: Mutex<(u64, Result<(), ServerProblem>)>,
+    last: Mutex<(u64, Result<(), ServerProblem>)>,
 }
 
 impl SignInGate {
-    pub(crate) const fn new(
-        oauth: OAuth,
-        lists: Arc<dyn RecordStore>,
-        in_flight: InFlight,
-        name: String,
-    ) -> Self {
-        Self {
+    pub(crate) fn new(oauth: OAuth) -> Self {
+        Self(Arc::new(SignInAttempts {
             oauth,
-            lists,
-            in_flight,
-            name,
-            kept: Mutex::new(None),
-            entering: tokio::sync::Mutex::const_new(()),
-            entered: Mutex::new((0, Ok(()))),
+            asking: Arc::default(),
+            last: Mutex::new((0, Ok(()))),
+        }))
+    }
+}
+
+impl SignInAttempts {
+    /// Asks a person, or waits for the attempt that is under way and takes over its answer.
+    ///
+    /// Cancel safety: an attempt that has begun continues in its own task; a dropped future only
+    /// does not see the answer, and the next caller gets it.
+    async fn join(self: &Arc<Self>) -> Result<(), ServerProblem> {
+        let before = self.last().0;
+        // Waiting for the turn may be dropped: nothing has begun.
+        let turn = Arc::clone(&self.asking).lock_owned().await;
+        // A caller that waited for another one in this process gets the same answer.
+        let (tries, answer) = self.last().clone();
+        if tries != before {
+            return answer;
+        }
+        let attempts = Arc::clone(self);
+        let attempt = tokio::spawn(async move {
+            let answer = attempts.oauth.enter().await;
+            let answer = answer.map_err(|error| ServerProblem::from(&error));
+            *attempts.last() = (tries + 1, answer.clone());
+            // Last: the caller that gets the turn next finds the answer.
+            drop(turn);
+            answer
+        });
+        match attempt.await {
+            Ok(answer) => answer,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime shuts down, and this caller with it.
+                Err(_) => std::future::pending().await,
+            },
         }
     }
 
-    fn entered(&self) -> MutexGuard<'_, (u64, Result<(), ServerProblem>)> {
-        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last(&self) -> MutexGuard<'_, (u64, Result<(), ServerProblem>)> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,70 +86,14 @@ impl fmt::Debug for SignInGate {
 
 impl SignInPort for SignInGate {
     fn sign_in(&self) -> BoxFuture<'_, Result<(), ServerProblem>> {
-        Box::pin(async move {
-            let before = self.entered().0;
-            let _turn = self.entering.lock().await;
-            // A caller that waited for another one in this process gets the same answer.
-            let (tries, answer) = self.entered().clone();
-            if tries != before {
-                return answer;
-            }
-            let answer = self.oauth.enter().await;
-            let answer = answer.map_err(|error| ServerProblem::from(&error));
-            *self.entered() = (tries + 1, answer.clone());
-            answer
-        })
+        Box::pin(self.0.join())
     }
 
     fn consent_page(&self) -> Option<String> {
-        self.oauth.consent_page()
+        self.0.oauth.consent_page()
     }
 
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.oauth.signed_in_elsewhere())
-    }
-
-    fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
-        Box::pin(async move {
-            let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
-            let found = tokio::task::spawn_blocking(move || lists.get(&name));
-            let record = found.await.ok()??;
-            serde_json::from_slice(record.expose()).ok()
-        })
-    }
-
-    fn remember_tools(&self, tools: &[Box<RawValue>]) {
-        let Ok(text) = serde_json::to_string(tools) else {
-            return;
-        };
-        if text.len() > MAX_LIST {
-            return;
-        }
-        {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.as_deref() == Some(text.as_str()) {
-                return;
-            }
-            *kept = Some(text.clone());
-        }
-        let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
-        store(lists, &self.in_flight, name, text);
+        Box::pin(self.0.oauth.signed_in_elsewhere())
     }
 }
-
-/// Stores a list in the background; the process waits for it before it exits.
-fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: String) {
-    // Begun here, so that it is known before the thread runs.
-    let storing = in_flight.storing();
-    drop(tokio::task::spawn_blocking(move || {
-        let _storing = storing;
-        // Only a convenience: what is not kept is fetched again.
-        lists.put(&name, text.as_bytes()).ok()
-    }));
-}
-
-const MAX_LIST: usize = 512 * 1024;
-
-#[cfg(test)]
-#[cfg(feature = "vault")]
-mod tests;

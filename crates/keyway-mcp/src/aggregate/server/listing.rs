@@ -48,8 +48,8 @@ impl Server {
         let found = session.list(kind.method(), kind.key()).await;
         self.record_result(found.as_ref().err());
         let items = found.map_err(|error| self.trouble_of(&error))?;
-        if let Some(sign_in_port) = self.sign_in_port().filter(|_| kind == ListKind::Tools) {
-            sign_in_port.remember_tools(&items);
+        if let Some(memory) = self.tool_memory().filter(|_| kind == ListKind::Tools) {
+            memory.remember(&items);
         }
         Ok(items.into())
     }

@@ -1,6 +1,7 @@
 //! Connections that end, and what is made of them.
 
 use keyway_auth::{ServerEvent, ServerObserver, Topic};
+use serde_json::value::RawValue;
 
 use super::*;
 
@@ -226,6 +227,38 @@ async fn tools_of_the_last_list_stay_while_a_server_is_down() {
         server.attempt(0, Err(unreachable()));
     }
     client.call("s__t").await;
+    assert_eq!(client.tools().await, ["s__t", "s__status"]);
+    let refused = client.call("s__t").await;
+    assert!(refused["error"]["data"]["hint"].is_string(), "{refused}");
+}
+
+/// What two processes have in common.
+#[derive(Debug, Default)]
+pub(super) struct SharedMemory(Mutex<Option<Vec<Box<RawValue>>>>);
+
+impl ToolMemory for SharedMemory {
+    fn recall(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        let tools = self.0.lock().unwrap().clone();
+        Box::pin(std::future::ready(tools))
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        *self.0.lock().unwrap() = Some(tools.to_vec());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_is_down_at_the_start_shows_the_tools_that_another_process_saw() {
+    let memory = Arc::new(SharedMemory::default());
+    let server = Fake::new("s").tools(&["t"]);
+    server.memory.set(Arc::clone(&memory)).unwrap();
+    assert_eq!(Client::of(&[&server]).tools().await, ["s__t"]);
+    let down = Fake::new("s").tools(&["t", "u"]);
+    down.memory.set(memory).unwrap();
+    for _ in 0..6 {
+        down.attempt(0, Err(unreachable()));
+    }
+    let mut client = Client::of(&[&down]);
     assert_eq!(client.tools().await, ["s__t", "s__status"]);
     let refused = client.call("s__t").await;
     assert!(refused["error"]["data"]["hint"].is_string(), "{refused}");

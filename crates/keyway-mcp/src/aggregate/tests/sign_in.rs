@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use keyway_code::Code;
-use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
 use super::*;
@@ -41,12 +40,6 @@ impl SignInPort for Gate {
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
-
-    fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn remember_tools(&self, _tools: &[Box<RawValue>]) {}
 }
 
 /// A server without a sign-in, and a client with these capabilities.
