@@ -93,8 +93,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             }
         }
         Task::Peers => peers::build(&workspace),
-        Task::Rivals { setup, dev, only } => {
-            let plan = rivals::Plan { only, dev };
+        Task::Rivals { setup, plan } => {
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
         Task::Layers { write: false } => layers::check(&workspace),
@@ -203,12 +202,8 @@ enum Task {
         /// Install the other client first
         #[arg(long)]
         setup: bool,
-        /// Build ours without optimisation; then times mean nothing
-        #[arg(long)]
-        dev: bool,
-        /// Only these tests, such as `T5` or `cost`
-        #[arg(value_name = "TEST")]
-        only: Vec<String>,
+        #[command(flatten)]
+        plan: rivals::Plan,
     },
     /// Let the official conformance suite test our client, one scenario after the other
     Conformance {

@@ -1,7 +1,8 @@
-//! `cargo xtask rivals`: ours and `mcp-remote` through the same attacks and races, side by side.
+//! `cargo xtask rivals`: ours and `mcp-remote` through the same attacks and races, side by side;
+//! with `--refresh`, these and Codex while a token is renewed under difficulties.
 //!
 //! Not part of `cargo xtask test`: it takes minutes and needs a package that nothing else needs.
-//! The attacks and races are in `bench/rivals.mjs`.
+//! The attacks and races are in `bench/rivals.mjs`, the renewals in `bench/refresh.mjs`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,12 +13,17 @@ use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
 
 /// What is to be run.
-#[derive(Debug)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
-    /// Only these tests; all if empty.
-    pub(crate) only: Vec<String>,
-    /// Builds ours without optimisation.
-    pub(crate) dev: bool,
+    /// Build ours without optimisation; then times mean nothing
+    #[arg(long)]
+    dev: bool,
+    /// Compare what becomes of a sign-in while it is renewed, with Codex as well
+    #[arg(long)]
+    refresh: bool,
+    /// Only these tests, such as `T5` or `cost`; with `--refresh`, such as `S1`
+    #[arg(value_name = "TEST")]
+    only: Vec<String>,
 }
 
 /// Builds ours, finds the other one, and prints the table.
@@ -44,10 +50,28 @@ pub(crate) fn run(workspace: &Workspace, missing: Missing, plan: &Plan) -> Resul
     let folder = if plan.dev { "debug" } else { "release" };
     let built = |name: &str| workspace.target.join(folder).join(name);
     let mut node = child::program(workspace, tools::node(workspace));
-    node.arg("bench/rivals.mjs")
-        .args([built("keyway"), built("oauth-rig"), proxy])
-        .args(&plan.only);
+    let script = match plan.refresh {
+        true => "bench/refresh.mjs",
+        false => "bench/rivals.mjs",
+    };
+    node.arg(script)
+        .args([built("keyway"), built("oauth-rig"), proxy]);
+    if plan.refresh {
+        node.arg(codex(workspace)?);
+    }
+    node.args(&plan.only);
     child::run(&mut node)
+}
+
+/// Returns the program of Codex, which the tests need as well.
+fn codex(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
+    let program = tools::modules(workspace).join(".bin/codex");
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(XtaskError::ToolsMissing {
+        missing: vec!["Codex CLI: cargo xtask tools --setup".to_owned()],
+    })
 }
 
 /// Returns the other one's program, installed if it is missing and may be.
