@@ -67,10 +67,7 @@ type MakeTerminal = Arc<dyn Fn() -> Option<Arc<dyn Presenter>> + Send + Sync>;
 impl Hosts {
     /// Makes the hosts of one server, whose questions the dashboard shows.
     fn of(&self, id: &ServerId, loaded: Arc<Loaded>) -> ServerHosts {
-        let host = |host: &Host| {
-            self.backend
-                .showing_questions(host, (self.terminal)(), id)
-        };
+        let host = |host: &Host| self.backend.showing_questions(host, (self.terminal)(), id);
         ServerHosts {
             plugin: host(&self.together).plugin(loaded),
             direct: Some(host(&self.direct)),

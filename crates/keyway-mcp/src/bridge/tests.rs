@@ -196,7 +196,11 @@ async fn initialize_of_a_server_that_is_down_is_answered_by_its_fallback() {
     let (mut client, server) = duplex(1 << 20);
     let (read, write) = tokio::io::split(server);
     let explainer: Explainer = Arc::new(crate::explain::explain);
-    let bridged = tokio::spawn(bridge_explained(read, write, BridgedServer::new(down, explainer, fallback)));
+    let bridged = tokio::spawn(bridge_explained(
+        read,
+        write,
+        BridgedServer::new(down, explainer, fallback),
+    ));
     let later = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1}}"#;
     let input = format!("{HELLO}\n{later}\n");
     client.write_all(input.as_bytes()).await.unwrap();

@@ -16,8 +16,8 @@ use super::{Host, oauth_settings};
 #[cfg(all(feature = "stdio", feature = "vault"))]
 use crate::carrier::ProcessCarrier;
 use crate::connect::{Target, header_values};
-use crate::runtime::CountedTasks;
 use crate::remembered_tools::RememberedTools;
+use crate::runtime::CountedTasks;
 use crate::sign_in::{Accounts, SignInGate, fingerprint};
 
 impl Host {
