@@ -40,7 +40,7 @@ pub(crate) enum XtaskError {
     CrateUnknown { name: String },
     /// The tests of a crate fail before anything is changed.
     #[error("the unit tests of `{package}` fail without any change")]
-    MutantsBaseline { package: &'static str },
+    MutantsBaseline { package: String },
     /// Too many changes of the code were noticed by no test.
     #[error("too many changes that no test notices:{}", listed(missed))]
     MutantsMissed { missed: Vec<String> },

@@ -2,7 +2,7 @@
 //!
 //! `npx` and `uvx` fetch what they start, as they do for every user.
 
-use keyway_testkit::{Answer, Folder, Keyway, Upstream, mcp};
+use keyway_testkit::{Folder, Keyway};
 use serde_json::json;
 
 use crate::tools::{PYTHON, Tools, keyway, script};
@@ -19,18 +19,13 @@ struct Plugin {
 impl Plugin {
     /// A server that is a program; `SHARED` among its words is a folder to work on.
     fn new(command: &str, words: &str) -> Self {
-        let plugin = Self::with_entry("{}");
-        let shared = plugin.folder.at("shared").display().to_string();
-        let words = words.replace("SHARED", &shared);
-        let entry = format!(r#"{{"s": {{"command": "{command}", "args": [{words}]}}}}"#);
-        plugin.folder.put(".mcp.json", entry);
-        plugin
-    }
-
-    fn with_entry(entry: &str) -> Self {
-        let folder = Folder::with_entries(&format!(r#"{{"s": {entry}}}"#))
+        let folder = Folder::new()
             .file("fresh/.profile", "")
             .file("shared/notes.txt", "mine");
+        let shared = folder.at("shared").display().to_string();
+        let words = words.replace("SHARED", &shared);
+        let entry = format!(r#"{{"s": {{"command": "{command}", "args": [{words}]}}}}"#);
+        folder.put(".mcp.json", entry);
         Self { folder }
     }
 
@@ -89,14 +84,14 @@ fn e05_npx_starts_real_servers_ten_times_after_one_approval_and_confined() {
     let Some(_) = Tools::find(&[]) else {
         return;
     };
-    for (package, arguments, tool) in [
-        ("server-everything", "", "get-sum"),
-        ("server-filesystem", r#", "SHARED""#, "read_text_file"),
+    for (package, arguments, tool, starts) in [
+        ("server-everything", "", "get-sum", STARTS),
+        ("server-filesystem", r#", "SHARED""#, "read_text_file", 2),
     ] {
         let words = format!(r#""-y", "@modelcontextprotocol/{package}@2026.8.31"{arguments}"#);
         let plugin = Plugin::new("npx", &words);
         plugin.approve();
-        for _ in 0..STARTS {
+        for _ in 0..starts {
             plugin.lists(tool);
         }
         plugin.confine(&["fresh/.npm", "shared"], &[]);
@@ -145,42 +140,4 @@ fn a_virtual_environment_starts_a_server() {
     plugin.approve();
     plugin.lists("echo");
     plugin.lists("echo");
-}
-
-/// A helper as people write them: it asks the command line of a cloud, which reads a profile in the
-/// home. Hidden it works, and confined once that folder is granted.
-#[test]
-fn a_helper_with_the_aws_command_line_reads_the_profile_in_the_home() {
-    // Debian's `awscli` takes minutes to install, so no setup does it.
-    if !std::path::Path::new("/usr/bin/aws").exists() {
-        println!("SKIPPED: no /usr/bin/aws here; Debian's package is `awscli`");
-        return;
-    }
-    let upstream = Upstream::start(|request| match request.header("x-key") {
-        Some("profile-key") => mcp(request, |_, _| Some(json!({ "tools": [] }))),
-        _ => Answer::empty(401),
-    });
-    let url = upstream.url("/mcp");
-    let plugin = Plugin::with_entry(&format!(
-        r#"{{"type": "http", "url": "{url}", "headersHelper": "./helper.sh"}}"#
-    ));
-    let helper = "#!/bin/sh\nkey=$(/usr/bin/aws configure get aws_access_key_id --profile work) || exit 1\n\
-        printf '{\"X-Key\": \"%s\"}' \"$key\"\n";
-    plugin.folder.put("helper.sh", helper);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(plugin.folder.at("helper.sh"), mode).unwrap();
-    plugin.folder.put(
-        "fresh/.aws/credentials",
-        "[work]\naws_access_key_id = profile-key\naws_secret_access_key = x\n",
-    );
-    let asks = || plugin.keyway(&["tools", "s"]).run();
-    plugin.approve();
-    let hidden = asks();
-    assert_eq!(hidden.code, 0, "{}", hidden.everything());
-    plugin.confine(&[], &[]);
-    let confined = asks();
-    assert_ne!(confined.code, 0, "{}", confined.everything());
-    plugin.confine(&[], &["fresh/.aws"]);
-    let granted = asks();
-    assert_eq!(granted.code, 0, "{}", granted.everything());
 }

@@ -453,6 +453,48 @@ async fn a_profile_in_the_home_is_read_hidden_or_confined_with_its_grant() {
     }
 }
 
+/// The same with the real thing, as helpers call it. Debian's `awscli` takes long to install, so no
+/// setup does it: this runs where it is there.
+#[tokio::test]
+async fn the_aws_command_line_reads_its_profile_hidden_or_confined_with_its_grant() {
+    if !Path::new("/usr/bin/aws").exists() {
+        println!("SKIPPED: no /usr/bin/aws here; Debian's package is `awscli`");
+        return;
+    }
+    let home = Home::new();
+    fs::create_dir(home.at(".aws")).unwrap();
+    let profile = "[work]\naws_access_key_id = profile-key\n";
+    put(&home.at(".aws/credentials"), profile);
+    let confined = home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
+    let level = launcher().probe(&confined).await.unwrap();
+    if !level.is_confined() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let granted = Isolation {
+        read_only: vec![home.at(".aws")],
+        ..confined.clone()
+    };
+    let hidden = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
+    for (isolation, expected) in [
+        (hidden, "profile-key"),
+        (granted, "profile-key"),
+        (confined, ""),
+    ] {
+        let mut child = helper(&[]);
+        let script = format!(
+            "HOME={} /usr/bin/aws configure get aws_access_key_id --profile work; exit 0",
+            home.text("")
+        );
+        let words = ["/bin/sh", "-c", &script].map(str::to_owned);
+        child.command = keyway_transport::HelperCommand::Words(words.to_vec());
+        child.isolation = isolation;
+        let output = child.run(DEADLINE).await.unwrap();
+        let output = String::from_utf8_lossy(output.expose()).into_owned();
+        assert_eq!(output.trim(), expected);
+    }
+}
+
 /// Threat E13: the mechanism that is asked for does not do what the profile promises.
 #[tokio::test]
 async fn e13_what_is_required_and_not_available_starts_nothing() {
