@@ -25,6 +25,7 @@ mod person;
 pub(crate) mod pkce;
 mod probe;
 mod record_name;
+mod redirect_address;
 mod refresh;
 mod registered_clients;
 mod registration;

@@ -25,6 +25,7 @@ mod explain;
 mod grammar;
 mod headers;
 mod hidden_input;
+mod hints;
 mod host_files;
 mod install;
 mod isolation;

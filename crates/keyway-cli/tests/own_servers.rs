@@ -74,7 +74,7 @@ fn program_is_added_by_its_command_and_its_words_are_approved() {
     );
     let status = run(&desk, &["status", "--config", "home/keyway/data/own"]);
     assert!(
-        !status.stdout.contains("pending-trust"),
+        !status.stdout.contains("needs approval"),
         "{}",
         status.stdout
     );
@@ -269,6 +269,15 @@ fn purge_shows_everything_then_leaves_nothing() {
     let _person = desk.person();
     run(&desk, &["adopt", "--yes"]);
     run(&desk, &["login", "own:docs"]);
+    // A sign-in of a plugin that is gone by then.
+    let entry = format!(
+        r#"{{"s": {{"type": "http", "url": "{}"}}}}"#,
+        desk.rig.mcp()
+    );
+    desk.folder.put("gone/.mcp.json", entry);
+    run(&desk, &["login", "s", "--config", "gone"]);
+    std::fs::remove_dir_all(desk.folder.at("gone")).unwrap();
+    assert!(desk.rig.live_refresh_tokens() >= 2);
     let dry = run(&desk, &["purge", "--dry-run"]).stdout;
     assert!(
         dry.contains("removes") && dry.contains("keyway/data"),
@@ -276,11 +285,158 @@ fn purge_shows_everything_then_leaves_nothing() {
     );
     assert!(desk.folder.at("home/keyway/data").exists());
     run(&desk, &["purge", "--yes"]);
-    assert!(!desk.rig.seen("/revoke").is_empty(), "signed out");
+    assert_eq!(desk.rig.live_refresh_tokens(), 0, "signed out everywhere");
     for (file, text) in &files {
         assert_eq!(desk.folder.read(file), *text, "{file}");
     }
     let left = desk.folder.files();
     let left = left.iter().filter(|file| file.starts_with("home/keyway/"));
     assert_eq!(left.count(), 0, "{:?}", desk.folder.files());
+}
+
+#[test]
+fn projects_files_of_other_clients_are_adopted_on_request_with_what_holds_everywhere() {
+    let desk = desk();
+    let url = desk.rig.mcp();
+    let plain = [
+        (".cursor/mcp.json", "mcpServers", r#""type": "http", "url""#),
+        (".vscode/mcp.json", "servers", r#""type": "http", "url""#),
+        (".gemini/settings.json", "mcpServers", r#""httpUrl""#),
+        ("opencode.json", "mcp", r#""type": "remote", "url""#),
+    ];
+    let mut before = Vec::new();
+    for (file, key, field) in plain {
+        let text = format!("{{\n  \"{key}\": {{ \"docs\": {{ {field}: \"{url}\" }} }}\n}}\n");
+        desk.folder.put(file, &text);
+        before.push((file, text));
+    }
+    let kept = run(&desk, &["adopt", "--yes"]);
+    assert!(
+        kept.stderr.contains("`--project` takes it over"),
+        "{}",
+        kept.stderr
+    );
+    for (file, text) in &before {
+        assert_eq!(desk.folder.read(file), *text, "{file}");
+    }
+    run(&desk, &["adopt", "--project", "--yes"]);
+    for (file, _) in &before {
+        let text = desk.folder.read(file);
+        assert!(
+            text.contains(&url) && text.contains("\"run\""),
+            "{file}: {text}"
+        );
+        // Nothing that is only true on this machine.
+        let home = desk.folder.path().to_string_lossy().into_owned();
+        assert!(
+            !text.contains(&home) && text.contains("\"keyway\""),
+            "{file}: {text}"
+        );
+    }
+    run(&desk, &["adopt", "--undo", "--yes"]);
+    for (file, text) in &before {
+        assert_eq!(desk.folder.read(file), *text, "{file}");
+    }
+}
+
+/// Claude Code keeps its history beside the entries.
+#[test]
+fn large_file_of_a_client_is_read_and_restored_and_a_huge_one_is_refused() {
+    let desk = desk();
+    let url = desk.rig.mcp();
+    let history = "x".repeat(3 * 1024 * 1024);
+    let text = format!(
+        r#"{{"history": "{history}", "mcpServers": {{"docs": {{"type": "http", "url": "{url}"}}}}}}"#
+    );
+    desk.folder.put("home/.claude.json", &text);
+    run(&desk, &["adopt", "claude-code", "--yes"]);
+    assert!(desk.folder.read("home/.claude.json").contains("--server"));
+    run(&desk, &["adopt", "--undo", "--yes"]);
+    assert!(desk.folder.read("home/.claude.json") == text, "it differs");
+    desk.folder
+        .put("home/.claude.json", "x".repeat(33 * 1024 * 1024));
+    let refused = desk.keyway(&["adopt", "claude-code", "--yes"]).run();
+    assert!(
+        !refused.stdout.contains("wrote"),
+        "{}",
+        refused.everything()
+    );
+}
+
+/// Installs version `version` of a Claude Code plugin whose server is at `url`.
+fn install_plugin(desk: &Desk, version: &str, url: &str) {
+    let folder = format!("home/.claude/plugins/cache/m/wiki/{version}");
+    let entry = format!(r#"{{"mcpServers": {{"docs": {{"type": "http", "url": "{url}"}}}}}}"#);
+    desk.folder.put(&format!("{folder}/.mcp.json"), entry);
+    let path = desk.folder.at(&folder);
+    let listed = serde_json::json!({
+        "version": 2,
+        "plugins": { "wiki@m": [{ "scope": "user", "installPath": path }] },
+    });
+    let list = "home/.claude/plugins/installed_plugins.json";
+    desk.folder.put(list, listed.to_string());
+    let enabled = r#"{"enabledPlugins": {"wiki@m": true}}"#;
+    desk.folder.put("home/.claude/settings.json", enabled);
+}
+
+#[test]
+fn override_of_a_plugins_server_follows_its_updates_and_goes_with_the_plugin() {
+    let desk = desk();
+    let overridden = || {
+        let file = desk.folder.at("home/.claude.json");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.contains("plugin:wiki:docs")
+    };
+    let own = || desk.folder.read("home/keyway/data/own/.mcp.json");
+    let adopt = || run(&desk, &["adopt", "claude-code", "--yes"]);
+    install_plugin(&desk, "1.0.0", "https://one.example/mcp");
+    adopt();
+    assert!(overridden());
+    // An update that leaves the address alone leaves the override alone.
+    install_plugin(&desk, "1.0.1", "https://one.example/mcp");
+    assert!(adopt().stderr.contains("nothing to adopt"));
+    assert!(overridden());
+    // One that moves the server is followed.
+    install_plugin(&desk, "2.0.0", "https://two.example/mcp");
+    let doctor = desk.keyway(&["clients"]).run().stdout;
+    assert!(doctor.contains("stale"), "{doctor}");
+    adopt();
+    assert!(overridden());
+    assert!(own().contains("https://two.example/mcp"), "{}", own());
+    assert!(!own().contains("https://one.example/mcp"), "{}", own());
+    // A plugin that is switched off takes the override with it, and so does one that is gone.
+    let off = r#"{"enabledPlugins": {"wiki@m": false}}"#;
+    desk.folder.put("home/.claude/settings.json", off);
+    adopt();
+    assert!(!overridden());
+    install_plugin(&desk, "2.0.0", "https://two.example/mcp");
+    adopt();
+    assert!(overridden());
+    let none = r#"{"version": 2, "plugins": {}}"#;
+    desk.folder
+        .put("home/.claude/plugins/installed_plugins.json", none);
+    adopt();
+    assert!(!overridden());
+}
+
+#[test]
+fn doctor_names_what_is_wrong_in_files_of_clients() {
+    let desk = desk();
+    with_clients(&desk);
+    desk.folder.put(
+        "home/.claude.json",
+        r#"{"mcpServers": {"gone": {"type": "stdio", "command": "/nowhere/keyway", "args": ["run"]}}}"#,
+    );
+    desk.folder.put(
+        ".mcp.json",
+        r#"{"off": {"command": "x", "disabled": true}}"#,
+    );
+    let told = desk.keyway(&["doctor"]).run();
+    for part in [
+        "note: Claude Code, `gone`: broken: there is no /nowhere/keyway",
+        "`keyed`: holds a secret",
+    ] {
+        assert!(told.stderr.contains(part), "{part}: {}", told.everything());
+    }
+    assert!(!told.everything().contains(TOKEN));
 }

@@ -142,7 +142,7 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
         refused.stderr
     );
     assert!(!mark.exists());
-    assert!(call(&["status"]).stdout.contains("pending-trust"));
+    assert!(call(&["status"]).stdout.contains("needs approval"));
     let granted = call(&["trust", "grant", "s"]);
     assert_eq!(granted.code, 0, "{}", granted.everything());
     assert!(
@@ -156,7 +156,7 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
     assert_eq!(call(&["tools", "s"]).code, 1);
     assert!(mark.exists());
     assert!(call(&["trust", "list"]).stdout.contains(":s"));
-    assert!(!call(&["status"]).stdout.contains("pending-trust"));
+    assert!(!call(&["status"]).stdout.contains("needs approval"));
     assert_eq!(call(&["trust", "revoke", "s"]).code, 0);
     assert_eq!(call(&["tools", "s"]).code, 4);
 }

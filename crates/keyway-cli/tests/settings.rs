@@ -84,8 +84,8 @@ fn a_profile_is_the_flag_s_then_the_environment_s_then_the_file_s() {
     assert!(lists(keyway(&folder).args(["trust", "list"])));
     let status = keyway(&folder).args(["status"]).run().stdout;
     let row = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap();
-    assert!(!row("s ").contains("pending-trust"), "{status}");
-    assert!(row("t ").contains("pending-trust"), "{status}");
+    assert!(!row("s ").contains("needs approval"), "{status}");
+    assert!(row("t ").contains("needs approval"), "{status}");
     let run = |call: Keyway, words: &[&str]| {
         // What the program wrote into the plugin would ask again.
         for written in ["seen.txt", "settings.txt"] {

@@ -5,7 +5,11 @@
     reason = "a test that misses what it looks for must stop"
 )]
 
-use keyway_testkit::{Folder, Keyway, Outcome};
+use keyway_testkit::rig::Settings as RigSettings;
+use keyway_testkit::{
+    Answer, Desk, Folder, Gateway, Keyway, Outcome, Upstream, eventually, free_port, mcp,
+};
+use serde_json::json;
 
 fn keyway(folder: &Folder) -> Keyway {
     Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["status"])
@@ -65,14 +69,14 @@ fn table_shows_every_server_and_names_what_is_missing() {
     let outcome = status(&folder(), &[]);
     assert!(!outcome.everything().contains("hidden-value"));
     insta::assert_snapshot!(without_protection(&outcome), @r"
-    SERVER    TRANSPORT  METHOD       STATE                    VARIABLES
-    docs      http       oauth        pending                  -
-    search    http       static       failed: config-error     API_TOKEN missing
-                                                               REGION unset, has a default
-    database  stdio      environment  pending: pending-trust   DATABASE_URL set
-    old       sse        oauth        disabled                 -
-    odd       ?          ?            failed: config-error     -
-    own       ws         none         pending: not-configured  -
+    SERVER    TRANSPORT  METHOD       STATE                 VARIABLES
+    docs      http       oauth        needs sign-in         -
+    search    http       static       needs API_TOKEN       API_TOKEN missing
+                                                            REGION unset, has a default
+    database  stdio      environment  needs approval        DATABASE_URL set
+    old       sse        oauth        disabled              -
+    odd       ?          ?            failed: config-error  -
+    own       ws         none         needs an address      -
 
     error[unresolved-variable]: `search`: variable `API_TOKEN` is not set
       --> .mcp.json:7:37
@@ -82,7 +86,7 @@ fn table_shows_every_server_and_names_what_is_missing() {
       --> .mcp.json:16:22
       help: use `http`, `sse`, `ws` or `stdio`
 
-    pending-trust: such a server runs a program or sends a variable, and you have not approved that;
+    needs approval: such a server runs a program or sends a variable, and you have not approved that;
     `keyway trust grant SERVER` shows what it would do and approves it
     --- exit 0
     ");
@@ -100,21 +104,20 @@ fn narrow_terminal_folds_columns_and_loses_nothing() {
         .collect();
     insta::assert_snapshot!(table.join("\n"), @r"
     SERVER    TRANSPORT  METHOD       STATE         VARIABLES
-    docs      http       oauth        pending       -
-    search    http       static       failed:       API_TOKEN
-                                      config-error  missing
+    docs      http       oauth        needs sign-   -
+                                      in
+    search    http       static       needs         API_TOKEN
+                                      API_TOKEN     missing
                                                     REGION
                                                     unset, has a
                                                     default
-    database  stdio      environment  pending:      DATABASE_URL
-                                      pending-      set
-                                      trust
+    database  stdio      environment  needs         DATABASE_URL
+                                      approval      set
     old       sse        oauth        disabled      -
     odd       ?          ?            failed:       -
                                       config-error
-    own       ws         none         pending:      -
-                                      not-
-                                      configured
+    own       ws         none         needs an      -
+                                      address
     ");
     assert!(table.iter().all(|line| line.chars().count() <= 60));
 }
@@ -304,9 +307,9 @@ fn servers_of_several_plugins_carry_their_plugin() {
         .file("b/.mcp.json", entry);
     let outcome = status(&folder, &["a", "b"]);
     insta::assert_snapshot!(outcome.snapshot(), @r"
-    SERVER  TRANSPORT  METHOD  STATE    VARIABLES
-    a:s     http       oauth   pending  -
-    b:s     http       oauth   pending  -
+    SERVER  TRANSPORT  METHOD  STATE          VARIABLES
+    a:s     http       oauth   needs sign-in  -
+    b:s     http       oauth   needs sign-in  -
     --- exit 0
     ");
 }
@@ -335,7 +338,7 @@ fn host_variables_resolve_and_their_folders_are_not_made() {
         .env("DATABASE_URL", "x");
     let outcome = call.run();
     assert!(
-        outcome.stdout.contains("pending: pending-trust"),
+        outcome.stdout.contains("needs approval"),
         "{}",
         outcome.stdout
     );
@@ -368,7 +371,7 @@ fn protection_of_the_vault_is_told_to_people_and_programs() {
     let shown = unlocked(&folder, &["status"]).stdout;
     let words = "sealed with a key derived from your passphrase: nothing on disk opens it";
     assert!(shown.contains(&format!("\nvault: {words}\n")), "{shown}");
-    assert!(!shown.contains("pending-trust"), "{shown}");
+    assert!(!shown.contains("needs approval"), "{shown}");
     let object = unlocked(&folder, &["status", "--format", "json"]).stdout;
     let object: serde_json::Value = serde_json::from_str(&object).expect("JSON");
     let expected = serde_json::json!({
@@ -409,4 +412,71 @@ fn where_there_is_no_vault_none_is_described_and_none_is_made() {
     let object: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(object["vault"], serde_json::Value::Null);
     assert!(!folder.at("home").exists());
+}
+
+/// Asks a gateway's server for its tools.
+fn use_through(gateway: &Gateway, desk: &Desk) {
+    let token = Gateway::token(desk.keyway(&[]), &["--name", "n"]);
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" },
+    });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    let welcome = gateway.post("/mcp", Some(&token), &hello.to_string());
+    let session = welcome.split("mcp-session-id: ").nth(1).expect("a session");
+    let session = session.split("\r\n").next().expect("a line");
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    let shown = format!("{token}\r\nmcp-session-id: {session}");
+    drop(gateway.post("/mcp", Some(&shown), &list.to_string()));
+}
+
+#[test]
+fn state_tells_of_the_sign_in_and_of_the_gateway_that_uses_it() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), RigSettings::default());
+    let told = || desk.keyway(&["status"]).run().stdout;
+    assert!(told().contains("needs sign-in"), "{}", told());
+    desk.sign_in();
+    assert!(told().contains("signed in ("), "{}", told());
+    let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
+    use_through(&gateway, &desk);
+    eventually("it is connected", || told().contains("  connected  "));
+    let json = desk.keyway(&["status", "--format", "json"]).run().stdout;
+    let object: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(object["servers"][0]["state"], "connected", "{json}");
+    drop(gateway);
+    eventually("it is gone", || told().contains("signed in ("));
+}
+
+#[test]
+fn server_that_a_gateway_cannot_reach_is_down_since_then() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), RigSettings::default());
+    let url = format!("http://127.0.0.1:{}/mcp", free_port());
+    let entry = json!({ "s": { "type": "http", "url": url, "headers": { "X-Region": "eu" } } });
+    desk.folder.put(".mcp.json", entry.to_string());
+    let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
+    use_through(&gateway, &desk);
+    let told = || desk.keyway(&["status"]).run().stdout;
+    eventually("it is down", || told().contains("down since 20"));
+}
+
+#[test]
+fn open_server_is_ready_and_not_called_oauth_once_it_answered() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), RigSettings::default());
+    let server = Upstream::start(|request| match request.path.as_str() {
+        "/mcp" => mcp(request, |method, _| {
+            (method == "tools/list").then(|| json!({ "tools": [] }))
+        }),
+        _ => Answer::empty(404),
+    });
+    let entry = json!({ "s": { "type": "http", "url": server.url("/mcp") } });
+    desk.folder.put(".mcp.json", entry.to_string());
+    // It is noted in the vault, where there is one.
+    let set = desk.keyway(&["env", "set", "ANY"]).stdin("value").run();
+    assert_eq!(set.code, 0, "{}", set.everything());
+    let listed = desk.keyway(&["tools", "s"]).run();
+    assert_eq!(listed.code, 0, "{}", listed.everything());
+    let told = desk.keyway(&["status"]).run().stdout;
+    assert!(told.contains("none    ready"), "{told}");
+    assert!(!told.contains("oauth"), "{told}");
 }

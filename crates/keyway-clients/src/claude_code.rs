@@ -12,7 +12,7 @@ use keyway_config::source::{MAX_BYTES, Source};
 use serde_json::Value;
 
 use crate::clients::Homes;
-use crate::install::InstallError;
+use crate::install::{InstallError, MAX_CLIENT_FILE};
 use keyway::error::LoadError;
 use keyway::{read, write};
 
@@ -125,7 +125,7 @@ impl ClaudeCode {
 /// Says whether the client runs a project's helpers: the person trusted the folder.
 #[must_use]
 pub fn is_trusted(user_file: &Path, project: &str) -> bool {
-    let bytes = read::bounded(user_file, MAX_BYTES).ok();
+    let bytes = read::bounded(user_file, MAX_CLIENT_FILE).ok();
     let value: Option<Value> = bytes.and_then(|it| serde_json::from_slice(&it).ok());
     let trusted = value.as_ref().and_then(|it| {
         let project = it.get("projects")?.get(project)?;

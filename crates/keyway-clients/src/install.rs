@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::json::{Node, Tree, Value as Json};
-use keyway_config::source::{MAX_BYTES, Source};
+use keyway_config::source::Source;
 use keyway_secret::Secret;
 
 use crate::clients::{Client, Syntax};
@@ -76,8 +76,8 @@ impl ClientFile {
     /// Returns [`InstallError::NotParsed`] with the place for a text that the client itself could
     /// not read.
     pub fn read(client: &'static Client, path: PathBuf) -> Result<Self, InstallError> {
-        let before = match read::bounded(&path, MAX_BYTES) {
-            Ok(bytes) if bytes.len() <= MAX_BYTES => Some(String::from_utf8(bytes)),
+        let before = match read::bounded(&path, MAX_CLIENT_FILE) {
+            Ok(bytes) if bytes.len() <= MAX_CLIENT_FILE => Some(String::from_utf8(bytes)),
             Ok(_) => {
                 let path = read::shown(&path);
                 return Err(LoadError::NotText { path }.into());
@@ -351,7 +351,11 @@ impl ClientFile {
     }
 
     fn source(&self) -> Source {
-        Source::new(&read::shown(&self.path), self.text.as_bytes())
+        Source::with_limit(
+            &read::shown(&self.path),
+            self.text.as_bytes(),
+            MAX_CLIENT_FILE,
+        )
     }
 }
 
@@ -381,6 +385,9 @@ impl std::fmt::Debug for Patch {
 }
 
 const OWNER_ONLY: u32 = 0o600;
+/// The largest file of a client that is read. Claude Code keeps its history beside the entries, so
+/// that its file is often larger than any file of a plugin.
+pub(crate) const MAX_CLIENT_FILE: usize = 32 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

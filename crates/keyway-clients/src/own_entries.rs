@@ -69,19 +69,26 @@ impl OwnEntries {
     #[must_use]
     pub fn entry(&self, client: &Client, server: &str, (via, remote): (Via, &Remote)) -> OwnEntry {
         let url = remote.url().expose();
-        // A client would not fill in our variables, and knows nothing of our other headers.
-        let is_plain = !url.contains("${") && remote.has_no_headers();
         match via {
             Via::Gateway if client.helper.is_some() => {
                 let helper = self.helper(client, server, "");
                 OwnEntry::Helper(HelperEntry::new((self.gateway_url)(server), helper))
             }
-            Via::Direct if client.helper.is_some() && is_plain => {
+            Via::Direct if client.helper.is_some() && is_plain(remote) => {
                 let helper = self.helper(client, server, " --direct");
                 OwnEntry::Helper(HelperEntry::new(url.clone(), helper))
             }
             _ => self.run(server),
         }
+    }
+
+    /// Returns the entry that is right on every machine that has Keyway: the program by its name, the
+    /// server by its address. Here that leads to the server of the person's own plugin.
+    pub(crate) fn anywhere(remote: &Remote) -> OwnEntry {
+        OwnEntry::Run(Command {
+            program: "keyway".to_owned(),
+            args: vec!["run".to_owned(), remote.url().expose().clone()],
+        })
     }
 
     /// Returns the entry that starts `keyway run`.
@@ -137,6 +144,12 @@ impl OwnEntries {
         };
         format!("{program} headers {name}{more}{fail}")
     }
+}
+
+/// Says whether the address is all that there is to an entry: a client would not fill in our
+/// variables, and knows nothing of our other headers.
+pub(crate) fn is_plain(remote: &Remote) -> bool {
+    !remote.url().expose().contains("${") && remote.has_no_headers()
 }
 
 /// Returns what a client starts for one server of the plugin at `root`, or for all.

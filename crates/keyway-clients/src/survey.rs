@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use keyway::load::Loader;
 use keyway_config::document::{Document, DocumentKind, Entry};
-use keyway_config::source::{MAX_BYTES, Source};
+use keyway_config::source::Source;
 use keyway_lint::literals;
 
 use crate::claude_code::ClaudeCode;
 use crate::clients::{CLIENTS, Client, Homes};
-use crate::install::{ClientFile, InstallError, Receipt, Recognised, recognise_declared};
+use crate::install::{
+    ClientFile, InstallError, MAX_CLIENT_FILE, Receipt, Recognised, recognise_declared,
+};
 use keyway::read;
 
 /// Where clients look: the person's folders, and the project that they work on.
@@ -199,7 +201,7 @@ impl<'a> Machine<'a> {
 
 impl SurveyedClient {
     fn read(&mut self, path: &Path, scope: &dyn Fn(&str) -> Option<EntryScope>) {
-        let bytes = match read::bounded(path, MAX_BYTES) {
+        let bytes = match read::bounded(path, MAX_CLIENT_FILE) {
             Ok(bytes) => bytes,
             Err(keyway::error::LoadError::Missing { .. }) => return,
             Err(error) => return self.problems.push(error.into()),
@@ -207,7 +209,7 @@ impl SurveyedClient {
         if let Err(error) = ClientFile::read(self.client, path.to_owned()) {
             return self.problems.push(error);
         }
-        let source = Source::new(&read::shown(path), &bytes);
+        let source = Source::with_limit(&read::shown(path), &bytes, MAX_CLIENT_FILE);
         let own = self.client.project.filter(|below| path.ends_with(below));
         let read_as = own.unwrap_or(self.client.read_as);
         let document = Document::parse_at(read_as, source, DocumentKind::Entries);

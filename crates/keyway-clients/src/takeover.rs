@@ -17,7 +17,7 @@ use crate::install::{
     ClientFile, Home, InstallError, OwnEntry, Receipt, Receipts, Recognised, Remote, StandsFor,
     entry_name,
 };
-use crate::own_entries::{OwnEntries, Via};
+use crate::own_entries::{OwnEntries, Via, is_plain};
 use crate::survey::{EntryKind, EntryScope, Machine, SurveyedClient, SurveyedEntry};
 
 /// Servers that are taken over from clients.
@@ -26,11 +26,22 @@ pub struct Takeover<'a> {
     machine: &'a Machine<'a>,
     entries: OwnEntries,
     via: Via,
+    /// Whether the project's own files are changed as well.
+    with_project: bool,
     home: Home,
     records: Receipts,
     files: BTreeMap<PathBuf, (ClientFile, Vec<Receipt>)>,
     notes: Vec<TakeoverNote>,
     servers: Vec<String>,
+}
+
+/// Where an entry of ours goes.
+#[derive(Debug)]
+struct Target {
+    file: PathBuf,
+    keys: Vec<String>,
+    /// Whether others read the file too.
+    is_shared: bool,
 }
 
 /// Why an entry stays, or what a person has to do for one.
@@ -55,8 +66,18 @@ pub enum TakeoverNote {
         option: String,
     },
     /// An entry of ours would not count.
-    #[error("{client} reads `{}` from {} first, which belongs to the project; keeping it", printable(name), printable(&file.to_string_lossy()))]
+    #[error("{client} reads `{}` from {} first, which belongs to the project; keeping it, `--project` takes it over there", printable(name), printable(&file.to_string_lossy()))]
     ProjectFirst {
+        /// The entry.
+        name: String,
+        /// The client, as people know it.
+        client: &'static str,
+        /// The project's file.
+        file: PathBuf,
+    },
+    /// An entry of the project's has a header, whose value others would not have.
+    #[error("`{}` of {client} in {} has a header, which is each person's own; keeping it", printable(name), printable(&file.to_string_lossy()))]
+    ProjectHeaders {
         /// The entry.
         name: String,
         /// The client, as people know it.
@@ -114,6 +135,7 @@ impl<'a> Takeover<'a> {
             machine,
             entries,
             via: Via::default(),
+            with_project: false,
             home: Home::open(own)?,
             records: Receipts::open(data)?,
             files: BTreeMap::new(),
@@ -125,6 +147,11 @@ impl<'a> Takeover<'a> {
     /// Sets how clients that have a choice reach the servers.
     pub const fn set_via(&mut self, via: Via) {
         self.via = via;
+    }
+
+    /// Sets whether the project's own files of clients are changed as well, which others read too.
+    pub const fn set_project(&mut self, with_project: bool) {
+        self.with_project = with_project;
     }
 
     /// Plans what becomes of a client's entries. A variable that `known` has is not used for another
@@ -155,8 +182,8 @@ impl<'a> Takeover<'a> {
                 }
                 _ => continue,
             };
-            if let Some(keys) = self.target(surveyed, entry) {
-                self.replace(surveyed, (entry, remote), (&keys, known))?;
+            if let Some(target) = self.target(surveyed, (entry, remote)) {
+                self.replace(surveyed, (entry, remote), (&target, known))?;
             }
         }
         Ok(())
@@ -187,30 +214,43 @@ impl<'a> Takeover<'a> {
         files.map(|(file, receipts)| (file, receipts.iter().map(|it| &it.entry).collect()))
     }
 
-    /// Returns where in the person's own file an entry of ours wins; `None` if nowhere.
-    fn target(&mut self, surveyed: &SurveyedClient, entry: &SurveyedEntry) -> Option<Vec<String>> {
-        let usual = vec![surveyed.client.key.to_owned()];
-        let local = |project: &str| {
-            ["projects", project, "mcpServers"]
-                .map(str::to_owned)
-                .to_vec()
+    /// Returns where an entry of ours wins; `None` if nowhere.
+    fn target(
+        &mut self,
+        surveyed: &SurveyedClient,
+        (entry, remote): (&SurveyedEntry, &Remote),
+    ) -> Option<Target> {
+        let of_person = |keys: &[&str]| {
+            Some(Target {
+                file: surveyed.user_file.clone(),
+                keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+                is_shared: false,
+            })
         };
+        let usual = [surveyed.client.key];
         match &entry.scope {
-            EntryScope::User | EntryScope::Plugin { .. } => Some(usual),
-            EntryScope::Local { project } => Some(local(project)),
+            EntryScope::User | EntryScope::Plugin { .. } => of_person(&usual),
+            EntryScope::Local { project } => of_person(&["projects", project, "mcpServers"]),
             EntryScope::Project if surveyed.client.name == "claude-code" => {
                 let project = self.machine.project.to_string_lossy();
-                Some(local(&project))
+                of_person(&["projects", &project, "mcpServers"])
             }
             // Its fields are merged with those of the project, which has the address.
             EntryScope::Project if surveyed.client.name == "codex" && self.via == Via::Direct => {
-                Some(usual)
+                of_person(&usual)
             }
+            EntryScope::Project if self.with_project && is_plain(remote) => Some(Target {
+                file: entry.file.clone(),
+                keys: vec![surveyed.client.key.to_owned()],
+                is_shared: true,
+            }),
             EntryScope::Project => {
-                self.notes.push(TakeoverNote::ProjectFirst {
-                    name: entry.name.clone(),
-                    client: surveyed.client.title,
-                    file: entry.file.clone(),
+                let (name, file) = (entry.name.clone(), entry.file.clone());
+                let client = surveyed.client.title;
+                self.notes.push(if self.with_project {
+                    TakeoverNote::ProjectHeaders { name, client, file }
+                } else {
+                    TakeoverNote::ProjectFirst { name, client, file }
                 });
                 None
             }
@@ -221,14 +261,14 @@ impl<'a> Takeover<'a> {
         &mut self,
         surveyed: &SurveyedClient,
         (entry, remote): (&SurveyedEntry, &Remote),
-        (keys, known): (&[String], &dyn Environment),
+        (target, known): (&Target, &dyn Environment),
     ) -> Result<(), InstallError> {
-        let path = surveyed.user_file.clone();
+        let path = target.file.clone();
         if !self.files.contains_key(&path) {
             let file = ClientFile::read(surveyed.client, path.clone())?;
             self.files.insert(path.clone(), (file, Vec::new()));
         }
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let keys: Vec<&str> = target.keys.iter().map(String::as_str).collect();
         let is_ours = self.files.get_mut(&path).map(|(file, _)| {
             file.turn_to(&keys);
             let entries = file.entries();
@@ -242,9 +282,12 @@ impl<'a> Takeover<'a> {
             return Ok(());
         }
         let server = self.own_server(entry, remote, known)?;
-        let own = self
-            .entries
-            .entry(surveyed.client, &server, (self.via, remote));
+        let own = if target.is_shared {
+            OwnEntries::anywhere(remote)
+        } else {
+            self.entries
+                .entry(surveyed.client, &server, (self.via, remote))
+        };
         let Some((file, receipts)) = self.files.get_mut(&path) else {
             return Ok(());
         };

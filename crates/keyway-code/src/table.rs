@@ -186,7 +186,7 @@ codes! {
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO
             "change what the message names by hand, then run the same keyway migrate command again"
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO
-            "clear what is kept once: keyway logout SERVER && keyway login SERVER; if it stays so, its operator has to look at audience and issuer of the tokens"
+            "its operator has to look at audience and issuer of the tokens; once that is corrected: keyway logout SERVER && keyway login SERVER"
         OauthNotChecked "oauth-not-checked" ANY UNUSABLE Failed Person NO
             "ask the server: keyway migrate oauth --server SERVER"
         OauthNotOffered "oauth-not-offered" CHALLENGE REFUSED Failed Person NO

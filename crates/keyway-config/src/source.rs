@@ -38,7 +38,7 @@ impl fmt::Debug for Source {
 /// What is wrong with a file as a whole, before its text is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// It is larger than [`MAX_BYTES`]; its text was dropped.
+    /// It is larger than is read; its text was dropped.
     TooLarge {
         /// How many bytes it has.
         bytes: usize,
@@ -56,7 +56,14 @@ impl Source {
     /// A file that is too large keeps no text; one that is not UTF-8 keeps what can be read.
     #[must_use]
     pub fn new(path: &str, bytes: &[u8]) -> Self {
-        if bytes.len() > MAX_BYTES {
+        Self::with_limit(path, bytes, MAX_BYTES)
+    }
+
+    /// The same with another limit, for files in which entries are a small part: some clients keep
+    /// their history beside them.
+    #[must_use]
+    pub fn with_limit(path: &str, bytes: &[u8], limit: usize) -> Self {
+        if bytes.len() > limit {
             let defect = Some(Defect::TooLarge { bytes: bytes.len() });
             return Self {
                 path: path.into(),

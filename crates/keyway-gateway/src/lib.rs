@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod address;
 pub mod control;
+pub mod control_client;
 pub mod dashboard;
 pub mod gateway;
 mod gateway_token;

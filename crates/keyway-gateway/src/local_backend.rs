@@ -1,6 +1,7 @@
 //! The dashboard's backend in the gateway's own process: does for a person at a browser what the
 //! commands do for one at a terminal, by the same library.
 
+mod connection_states;
 mod dashboard_presenter;
 mod redaction;
 mod server_records;
@@ -25,6 +26,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use self::connection_states::ConnectionStates;
 use self::dashboard_presenter::DashboardPresenter;
 use self::server_records::{Seen, ServerRecords};
 use self::shared_presenter::SharedPresenter;
@@ -47,6 +49,7 @@ pub struct LocalBackend {
     /// Never prompts.
     host: Host,
     records: Arc<ServerRecords>,
+    connections: Arc<ConnectionStates>,
     gateway: OnceLock<Weak<Gateway>>,
     myself: Weak<Self>,
 }
@@ -60,6 +63,7 @@ impl LocalBackend {
             plugins: RwLock::default(),
             host,
             records: Arc::default(),
+            connections: Arc::default(),
             gateway: OnceLock::new(),
             myself: Weak::clone(myself),
         })
@@ -82,9 +86,13 @@ impl LocalBackend {
         Ok(vault.map_err(StoreError::from)?)
     }
 
-    /// Closes connections of this gateway when something changes; set once.
+    /// Closes connections of this gateway when something changes, and takes notice of how its
+    /// servers answer; set once. Has to be called inside a Tokio runtime.
     pub fn set_gateway(&self, gateway: &Arc<Gateway>) {
-        let _first = self.gateway.set(Arc::downgrade(gateway));
+        if self.gateway.set(Arc::downgrade(gateway)).is_ok() {
+            let following = Arc::clone(&self.connections).follow(self.host.events().subscribe());
+            drop(tokio::spawn(following));
+        }
     }
 
     /// Serves these plugins from now on, or the same after approvals, variables or sign-ins have

@@ -155,6 +155,7 @@ impl ServedPlugins {
     ) -> Result<Self, Error> {
         let host = |asking| {
             let host = backend.host().with_asking(asking);
+            let host = host.with_codes_shown_by_clients();
             match (surroundings.terminal)() {
                 Some(terminal) => host.with_presenter(terminal),
                 None => host,

@@ -96,3 +96,6 @@ pub(crate) const LIVE_UPDATE_PAUSE: Duration = Duration::from_millis(150);
 
 /// How long a browser may take to read an update.
 pub(crate) const LIVE_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long `keyway status` waits for a gateway, which may be stopped.
+pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(1);

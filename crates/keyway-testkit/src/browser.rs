@@ -70,7 +70,7 @@ impl From<io::Error> for VisitError {
 pub fn visit(url: &str) -> Result<Page, VisitError> {
     let mut url = Url::parse(url).map_err(|_| VisitError::Elsewhere(url.to_owned()))?;
     for _ in 0..=MAX_REDIRECTS {
-        let answer = get(&url)?;
+        let answer = send(&url, None)?;
         match answer.location {
             Some(location) if (300..400).contains(&answer.status) => {
                 let next = url.join(&location);
@@ -88,13 +88,29 @@ pub fn visit(url: &str) -> Result<Page, VisitError> {
     Err(VisitError::Circle)
 }
 
+/// Sends the form of a page, as a person does who has filled it in; `fields` are encoded already.
+///
+/// # Errors
+///
+/// As [`visit`].
+pub fn submit(url: &str, fields: &str) -> Result<Page, VisitError> {
+    let url = Url::parse(url).map_err(|_| VisitError::Elsewhere(url.to_owned()))?;
+    let answer = send(&url, Some(fields))?;
+    Ok(Page {
+        status: answer.status,
+        url,
+        body: answer.body,
+    })
+}
+
 struct Answer {
     status: u16,
     location: Option<String>,
     body: String,
 }
 
-fn get(url: &Url) -> Result<Answer, VisitError> {
+/// Sends a form, or asks for the page where there is none.
+fn send(url: &Url, form: Option<&str>) -> Result<Answer, VisitError> {
     let mut stream = connect(url)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -104,8 +120,11 @@ fn get(url: &Url) -> Result<Answer, VisitError> {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
     };
+    let method = if form.is_some() { "POST" } else { "GET" };
+    let form = form.unwrap_or_default();
+    let length = form.len();
     let request = format!(
-        "GET {target} HTTP/1.1\r\nhost: {host}:{port}\r\naccept: text/html\r\nconnection: close\r\n\r\n"
+        "{method} {target} HTTP/1.1\r\nhost: {host}:{port}\r\naccept: text/html\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: {length}\r\n\r\n{form}"
     );
     stream.write_all(request.as_bytes())?;
     let bytes = read(&mut stream)?;

@@ -46,7 +46,7 @@ mod tools;
 #[cfg(feature = "rig")]
 mod upstream;
 
-pub use self::browser::{Page, VisitError, visit};
+pub use self::browser::{Page, VisitError, submit, visit};
 pub use self::canary::Canary;
 pub use self::cancel::{MAX_POLLS, drop_at_every_await, poll_at_most};
 #[cfg(feature = "rig")]

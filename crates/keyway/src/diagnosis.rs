@@ -4,6 +4,7 @@ mod credential;
 mod finding;
 mod next;
 mod refine;
+mod summary;
 mod talk;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use serde_json::value::RawValue;
 pub use self::credential::credential_variables;
 pub use self::finding::Finding;
 pub use self::refine::{Evidence, Speaks, refine, refine_session};
+pub use self::summary::lasting;
 use crate::approval::Question;
 
 /// How a server is, from what its file says to a full examination.
@@ -62,6 +64,8 @@ pub struct Diagnosis {
     pub stage: Stage,
     /// The state and its reason.
     pub state: ServerState,
+    /// Since when it is in that state, where a gateway saw it change; as RFC 3339 writes it.
+    pub since: Option<String>,
     /// The code of what is wrong; `None` if nothing is known to be.
     pub code: Option<Code>,
     /// What is wrong, with its causes, in one line; names variables, never values.
@@ -154,6 +158,7 @@ impl Diagnosis {
             method: None,
             stage: Stage::File,
             state: ServerState::without_reason(State::Pending),
+            since: None,
             code: None,
             message: String::new(),
             hint: None,

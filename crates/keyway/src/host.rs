@@ -388,6 +388,13 @@ impl Host {
         self.with_accounts(|accounts| accounts.asking = asking)
     }
 
+    /// The same host for connections of MCP clients: where no page can be opened, a call is answered
+    /// with a code that the client shows to its person (RFC 8628), if the server offers one.
+    #[must_use]
+    pub fn with_codes_shown_by_clients(&self) -> Self {
+        self.with_accounts(|accounts| accounts.client_shows_codes = true)
+    }
+
     /// The same host, which asks for sign-ins by another port; `None`: it asks no person.
     #[must_use]
     pub fn with_interaction(&self, interaction: Option<Arc<dyn Interaction>>) -> Self {

@@ -70,6 +70,8 @@ pub struct Accounts {
     pub(crate) account: Option<String>,
     /// Sign in by a code on another device, whatever is configured.
     pub(crate) device: bool,
+    /// Clients show a code to their person where no page can be opened.
+    pub(crate) client_shows_codes: bool,
     /// Which claims were left behind by processes that died.
     pub(crate) orphans: Arc<OrphanWatch>,
     /// The session that connections are for, if they are for one: it keeps to one account.
@@ -100,6 +102,7 @@ impl Accounts {
             profile: profile.to_owned(),
             account,
             device: false,
+            client_shows_codes: false,
             account_pin: None,
         }
     }
@@ -129,6 +132,39 @@ impl Accounts {
             .server(server)
             .resource(fingerprint(remote))
             .account(self.account.as_deref().unwrap_or_default())
+    }
+
+    /// Names what is noted of an entry beside its sign-in: its list of tools, and that it is open.
+    pub(crate) fn record_name(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> String {
+        let name = [
+            self.profile.as_str(),
+            plugin,
+            server,
+            &fingerprint(remote),
+            self.account.as_deref().unwrap_or_default(),
+        ];
+        name.join("\n")
+    }
+
+    /// Says whether the server answered without a sign-in when it was last connected to.
+    #[must_use]
+    pub fn is_known_open(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> bool {
+        let name = open_record(&self.record_name(plugin, server, remote));
+        self.stores.tool_lists.get(&name).is_some()
+    }
+
+    /// Notes whether a server answers without a sign-in; only a convenience, so that what cannot be
+    /// stored is not stored. Blocks.
+    pub(crate) fn note_open(&self, name: &str, is_open: bool) {
+        let (lists, name) = (&self.stores.tool_lists, open_record(name));
+        if lists.get(&name).is_some() == is_open {
+            return;
+        }
+        let _unstored = if is_open {
+            lists.put(&name, b"open")
+        } else {
+            lists.delete(&name)
+        };
     }
 
     /// Returns what is known of the sign-in of an entry, without its tokens.
@@ -195,6 +231,10 @@ impl Accounts {
         let name = replaced_tokens_record(key);
         Ok(Registrations::place(&owner, &name)?)
     }
+}
+
+fn open_record(name: &str) -> String {
+    format!("open\n{name}")
 }
 
 /// Names an address together with the headers that go with it, and gives neither away.

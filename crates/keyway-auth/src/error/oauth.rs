@@ -34,6 +34,14 @@ pub enum OAuthError {
         /// The consent page.
         address: String,
     },
+    /// A code waits to be typed by the person, which only the client can show to them.
+    #[error("open {page} on any device and enter the code {code}")]
+    CodeOfClient {
+        /// The page on which to type it.
+        page: String,
+        /// The code.
+        code: String,
+    },
     /// Another process asks the person already, and has no answer yet.
     #[error("a sign-in is under way in another window")]
     AskedElsewhere,
@@ -142,10 +150,14 @@ pub enum OAuthError {
         endpoint: &'static str,
     },
     /// There is no client, and none can be registered.
-    #[error("`{issuer}` does not support dynamic client registration")]
+    #[error(
+        "`{issuer}` does not support dynamic client registration; a client for Keyway has to be registered there, with the redirect address {redirect}"
+    )]
     NoRegistration {
         /// Which.
         issuer: String,
+        /// The redirect address to register, as far as it is fixed.
+        redirect: String,
     },
     /// The registration was refused (RFC 7591 section 3.2.2).
     #[error("`{issuer}` refused to register this client: {refusal}")]

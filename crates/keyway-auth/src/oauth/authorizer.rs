@@ -40,6 +40,7 @@ use crate::error::AuthError;
 use crate::error::{OAuthError, SignInCause};
 use crate::future::BoxFuture;
 use crate::observer::ServerEvent;
+use crate::ports::DeviceQuestion;
 use crate::timeouts::{CALLER_TIMEOUT, PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
 
 /// OAuth on demand: nothing is sent until the server asks for it.
@@ -288,6 +289,19 @@ impl OAuth {
         self.0.engine.person.consent_page()
     }
 
+    /// Waits until there is a code that only the client can show to a person (RFC 8628); forever,
+    /// where the sign-in under way has none.
+    ///
+    /// Cancel safety: cancel safe; it only waits.
+    pub async fn device_code(&self) -> DeviceQuestion {
+        loop {
+            if let Some(code) = self.0.engine.person.code_of_client() {
+                return code;
+            }
+            self.0.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
+        }
+    }
+
     /// Says whether a sign-in is stored, whatever it is worth.
     ///
     /// # Errors
@@ -391,8 +405,11 @@ impl Authorizer for OAuth {
             match self.cached() {
                 Some(credential) => Ok(credential),
                 None => {
+                    // Another request may have started a sign-in, which is waited for no longer here
+                    // than there.
                     let obtained = self.0.owned(|inner| async move { inner.load().await });
-                    let obtained = self.0.unless_renewal_is_slow(obtained).await;
+                    let obtained = self.0.unless_renewal_is_slow(obtained);
+                    let obtained = self.0.unless_person_is_slow(obtained).await;
                     obtained.map_err(AuthError::from)
                 }
             }
@@ -410,14 +427,7 @@ impl Authorizer for OAuth {
                 .0
                 .owned(move |inner| async move { inner.decide(serial, &challenge).await });
             let decided = self.0.unless_renewal_is_slow(decided);
-            let decided = match self.0.prompt_policy {
-                PromptPolicy::AtMost(time) => {
-                    // The decision first: one that is there counts even if the time is over. The
-                    // decision that loses continues in its own task.
-                    futures_lite::future::or(decided, self.0.late(time)).await
-                }
-                _ => decided.await,
-            };
+            let decided = self.0.unless_person_is_slow(decided).await;
             decided.map_err(AuthError::from)
         })
     }
@@ -463,6 +473,19 @@ impl Inner {
         futures_lite::future::or(waiting, slow).await
     }
 
+    /// Stops waiting for a person after the time that requests may wait; the sign-in continues.
+    async fn unless_person_is_slow<T>(
+        &self,
+        waiting: impl Future<Output = Result<T, OAuthError>>,
+    ) -> Result<T, OAuthError> {
+        match self.prompt_policy {
+            // The result first: one that is there counts even if the time is over. What is dropped
+            // on the other side continues in its own task.
+            PromptPolicy::AtMost(time) => futures_lite::future::or(waiting, self.late(time)).await,
+            _ => waiting.await,
+        }
+    }
+
     /// Returns what the server wanted when it last refused; if that is unknown, it is asked. The
     /// scopes that an earlier process could not ask for are among them.
     async fn trigger(&self) -> SignInTrigger {
@@ -480,6 +503,11 @@ impl Inner {
         let mut waited = Duration::ZERO;
         loop {
             self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
+            // Nobody sees the code before this call is answered.
+            if let Some(code) = self.engine.person.code_of_client() {
+                let (page, code) = (code.page.to_string(), code.code);
+                return Err(OAuthError::CodeOfClient { page, code });
+            }
             // Only the time that a person takes counts; everything else is bounded already.
             let address = self.engine.person.consent_page();
             if address.is_none() && !self.engine.person.is_queued() {

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   idle ──queue──▶ queued ──turn──▶ idle ──ask_on──▶ asked (page shown) ──answer──▶ idle
+//!                                      └──ask_by_client──▶ asked (the client has the code) ──▶ idle
 //! ```
 //!
-//! Both states end with the future that they belong to, also if it is dropped.
+//! All states end with the future that they belong to, also if it is dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use keyway_secret::Clock;
 
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::Interaction;
+use crate::ports::{DeviceQuestion, Interaction};
 
 /// Asks a person, if there is one.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Person {
     /// The consent page that the person is being asked on.
     /// Held for a copy or a replacement, never across an await.
     page: Mutex<Option<String>>,
+    /// The code that the client has to show. Held like `page`.
+    code: Mutex<Option<DeviceQuestion>>,
     /// Relaxed, like `asked`: both are looked at to word an answer, and guard no other data.
     is_queued: AtomicBool,
     asked: AtomicU32,
@@ -39,6 +42,7 @@ impl Person {
             clock,
             observer,
             page: Mutex::new(None),
+            code: Mutex::new(None),
             is_queued: AtomicBool::new(false),
             asked: AtomicU32::new(0),
         }
@@ -70,6 +74,24 @@ impl Person {
         answer
     }
 
+    /// Returns the code that the client has to show.
+    pub(super) fn code_of_client(&self) -> Option<DeviceQuestion> {
+        self.code().clone()
+    }
+
+    /// Leaves the code with the client for as long as `asking` takes.
+    pub(super) async fn ask_by_client<T>(
+        &self,
+        question: DeviceQuestion,
+        asking: impl Future<Output = T>,
+    ) -> T {
+        let page = question.complete.as_ref().unwrap_or(&question.page);
+        let page = page.to_string();
+        *self.code() = Some(question);
+        let _shown = OnDrop(|| *self.code() = None);
+        self.ask_on(&page, asking).await
+    }
+
     /// Waits for the right to ask.
     pub(super) async fn queue<T>(&self, turn: impl Future<Output = T>) -> T {
         self.is_queued.store(true, Ordering::Relaxed);
@@ -90,6 +112,10 @@ impl Person {
     /// Counts a question that is about to be asked.
     pub(super) fn count_question(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn code(&self) -> MutexGuard<'_, Option<DeviceQuestion>> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn page(&self) -> MutexGuard<'_, Option<String>> {

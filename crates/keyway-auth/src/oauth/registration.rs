@@ -9,6 +9,7 @@ use url::Url;
 
 use super::client::{Client, Origin, with_secret};
 use super::metadata::{Pkce, ServerMetadata};
+use super::redirect_address::to_register;
 use super::settings::{AuthMethod, ClientIdentity, ClientProof, GrantKind, Settings};
 use super::wire::{Answer, Wire};
 use super::{auth_method_serde, secret_serde};
@@ -107,16 +108,20 @@ pub(super) async fn register(
     wire: &Wire,
     settings: &Settings,
     server: &ServerMetadata,
+    grant: &GrantKind,
     redirect_uri: Option<&str>,
 ) -> Result<Registration, OAuthError> {
     let issuer = || shown(&server.issuer);
     let Some(endpoint) = &server.registration_endpoint else {
-        return Err(OAuthError::NoRegistration { issuer: issuer() });
+        return Err(OAuthError::NoRegistration {
+            issuer: issuer(),
+            redirect: to_register(&settings.redirect),
+        });
     };
     let mut request = json!({
         "client_name": settings.identity.name,
         "application_type": "native",
-        "grant_types": grant_types(&settings.grant),
+        "grant_types": grant_types(grant),
         "token_endpoint_auth_method": wanted_method(server).as_str(),
     });
     if let Some(fields) = request.as_object_mut() {

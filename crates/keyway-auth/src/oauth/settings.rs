@@ -48,6 +48,9 @@ pub struct Settings {
     pub refresh_scope: RefreshScope,
     /// Which token of an answer is kept.
     pub keep: KeptToken,
+    /// Whether the MCP client shows a code (RFC 8628) to its person where no page can be opened:
+    /// its call is answered with the code, and the sign-in continues meanwhile.
+    pub client_shows_codes: bool,
 }
 
 /// How a client introduces itself to authorization servers, which show it to people at consent.

@@ -38,10 +38,10 @@ use super::scope::Scopes;
 use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
 use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
-use crate::error::{OAuthError, RequestTarget, shown};
+use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::jose::assertion::unix;
 use crate::observer::Topic;
-use crate::ports::{ForeignPage, HttpFailure};
+use crate::ports::{ForeignPage, HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
 
 /// What led to a sign-in.
@@ -143,11 +143,28 @@ impl OAuthEngine {
     async fn obtain(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
         self.observer.note(Topic::OAuth, || prepared.in_words());
         match &self.settings.grant {
-            GrantKind::AuthorizationCode => self.by_code(prepared).await,
+            GrantKind::AuthorizationCode => self.by_code_or_device(prepared).await,
             GrantKind::Device => self.by_device(prepared).await,
             GrantKind::ClientCredentials => self.by_credentials(prepared).await,
             GrantKind::IdJag(id_jag) => self.by_id_jag(prepared, id_jag).await,
             GrantKind::Workload(assertion) => self.by_workload(prepared, assertion).await,
+        }
+    }
+
+    /// Asks on a consent page; where none can be opened, for a code that the client shows.
+    async fn by_code_or_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
+        let unavailable = if self.person.available().is_none() {
+            OAuthError::sign_in_required(SignInCause::Never)
+        } else {
+            match self.by_code(prepared).await {
+                // A browser that does not start is found out only when the page is to be opened.
+                Err(error @ OAuthError::Interaction(InteractionError::Unavailable)) => error,
+                outcome => return outcome,
+            }
+        };
+        match self.by_code_of_client(prepared).await? {
+            Some(obtained) => Ok(obtained),
+            None => Err(unavailable),
         }
     }
 

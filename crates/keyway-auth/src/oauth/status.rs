@@ -8,7 +8,7 @@ use super::details::Details;
 use crate::timeouts::{CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT};
 
 /// A sign-in as people see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignIn {
     /// Who signed in, if the server says so.

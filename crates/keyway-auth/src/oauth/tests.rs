@@ -5,6 +5,7 @@ mod answers;
 mod bodies;
 mod carrying;
 mod claims;
+mod client_codes;
 mod clients;
 mod discovery;
 mod exchanges;

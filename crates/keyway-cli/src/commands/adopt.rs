@@ -43,6 +43,7 @@ Examples:
   keyway adopt
   keyway adopt claude-code --dry-run
   keyway adopt codex --via gateway
+  keyway adopt cursor --project
   keyway adopt --undo")]
 pub(crate) struct Adopt {
     /// MCP client [default: every client found here]
@@ -51,8 +52,12 @@ pub(crate) struct Adopt {
     /// How clients with a `headersHelper` reach the servers [default: asks on a terminal, else run]
     #[arg(long, value_enum, value_name = "WAY")]
     via: Option<Via>,
+    /// Also change the project's own files of clients, such as `.cursor/mcp.json`; what is written
+    /// there holds on every machine that has Keyway
+    #[arg(long)]
+    project: bool,
     /// Restore the entries as they were
-    #[arg(long, conflicts_with = "via")]
+    #[arg(long, conflicts_with_all = ["via", "project"])]
     undo: bool,
     #[command(flatten)]
     consent: Consent,
@@ -83,6 +88,7 @@ pub(crate) fn run(arguments: &Adopt, context: &CommandContext) -> Result<Exit, C
     let entries = client_entry::own_entries()?;
     let mut takeover = Takeover::open(&machine, (&own, &data), entries)?;
     takeover.set_via(via.into());
+    takeover.set_project(arguments.project);
     for client in &surveyed {
         takeover.add(client, &known)?;
     }

@@ -81,6 +81,28 @@ pub(super) fn mark_stale(
     Ok(())
 }
 
+/// Says what is wrong with entries of clients on this machine: a secret in the open, an entry of ours
+/// that cannot work or does not count, a file that the client cannot read.
+pub(super) fn tell_problems(context: &CommandContext) {
+    // A home that is not there has no clients; records that cannot be read are told by `clients`.
+    let Ok(machine) = machine() else { return };
+    let mut found = machine.survey();
+    drop(mark_stale(&machine, &mut found));
+    let mut lines = Vec::new();
+    for client in &found {
+        lines.extend(client.problems.iter().map(ToString::to_string));
+        let wrong = client.entries.iter().filter(|it| {
+            let is_ours = matches!(it.kind, EntryKind::Keyway);
+            it.holds_secret || it.broken.is_some() || is_ours && it.shadowed_by.is_some()
+        });
+        let title = client.client.title;
+        lines.extend(wrong.map(|it| format!("{title}, `{}`: {}", it.name, notes(it).join("; "))));
+    }
+    for line in lines {
+        context.print_aside(&format!("note: {}\n", printable(&line)));
+    }
+}
+
 fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
     if found.is_empty() {
         return "no MCP clients here\n".to_owned();

@@ -33,7 +33,8 @@ use crate::signals::Interrupts;
 
 /// Find out why servers do not work, and what to do next
 ///
-/// Checks all servers at once, stage by stage, and reports the first fault of each.
+/// Checks all servers at once, stage by stage, and reports the first fault of each. Then looks at
+/// the files of MCP clients on this machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
         .as_ref()
         .map(|bundle| context.watched(bundle.listener()));
     let context = watched.as_ref().unwrap_or(context);
-    let (plugin, examined) = super::block_on(async {
+    let (plugin, is_whole, examined) = super::block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
         let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
         let candidates = chosen(candidates(&plugin)?, &plugin, &given)?;
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
             examined = examine(candidates, arguments, context) => examined,
             () = interrupts.next() => Err(Error::Cancelled.into()),
         };
-        Ok((plugin, examined?))
+        Ok((plugin, given.is_empty(), examined?))
     })?;
     let exit = exit_of(&examined);
     let text = match arguments.format {
@@ -82,6 +83,9 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
         Format::Json => output::json(&examined),
     };
     context.print(&text, exit)?;
+    if arguments.format == Format::Human && is_whole {
+        super::clients::tell_problems(context);
+    }
     if let Some(bundle) = bundle {
         let report = output::json(&examined);
         let listed = bundle.write(&plugin, context, &report)?;

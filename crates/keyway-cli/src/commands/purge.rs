@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use keyway_code::Exit;
-use keyway_secret::printable;
 
 use super::adopt::undo;
 use super::install::{Consent, lines};
@@ -17,7 +16,7 @@ use crate::vault::folders;
 
 /// Sign out and remove everything that Keyway keeps
 ///
-/// Restores the files of MCP clients, removes the service, signs out of the servers of your own
+/// Restores the files of MCP clients, removes the service, signs out of every server of every
 /// plugin, and deletes vault, key, settings and records.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -70,18 +69,8 @@ pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, C
 fn sign_out(context: &CommandContext) -> Result<(), CliError> {
     super::block_on(async {
         let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
-        let Some(plugin) = own_plugin::find(&host)? else {
-            return Ok(());
-        };
-        for name in plugin.servers() {
-            let plan = plugin.plan_sign_out(&name)?;
-            if plan.oauth().is_none() {
-                continue;
-            }
-            if let Err(error) = plan.sign_out().await {
-                let name = printable(&name);
-                context.print_aside(&format!("note: `{name}`: {error}\n"));
-            }
+        for error in host.sign_out_everywhere().await? {
+            context.print_aside(&format!("note: {error}\n"));
         }
         Ok(())
     })

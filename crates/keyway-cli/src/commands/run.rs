@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, Cli
     super::block_on(async {
         let policy = SignInPolicy::waiting(PromptPolicy::AtMost(SIGN_IN_TIMEOUT));
         let host = arguments.reach.host(context, policy)?;
+        let host = host.with_codes_shown_by_clients();
         let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
         let names = if given.is_empty() {
             let all = all(&plugin)?;

@@ -4,6 +4,7 @@
 
 mod human;
 mod json;
+mod live;
 mod protection;
 mod sign_in;
 mod vault;
@@ -78,6 +79,7 @@ pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, 
         keep(&names, &mut survey)?;
     }
     let kept = look_further(&mut survey, &host, context)?;
+    live::add(&mut survey)?;
     let exit = if failures.is_empty() {
         Exit::Done
     } else {

@@ -157,6 +157,20 @@ fn a_sign_in_that_could_not_begin_is_told_by_the_rule_that_is_broken() {
 fn what_the_hint_says_lets_the_sign_in_begin() {
     let (server, _) = world("dcr-unsupported");
     let url = server.url();
+    // The address to register is in the message, exact if the entry fixes the port.
+    for (oauth, redirect) in [
+        ("", "http://localhost/callback (any port"),
+        (
+            r#", "oauth": {"callbackPort": 8123}"#,
+            "http://localhost:8123/callback",
+        ),
+    ] {
+        let entry = format!(r#"{{"s": {{"type": "http", "url": "{url}"{oauth}}}}}"#);
+        let outcome = doctor(&Folder::with_entries(&entry)).run();
+        let found = assert_fault(&outcome, "dcr-unsupported", 1, "oauth.clientId");
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains(redirect), "{message}");
+    }
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "{url}", "oauth": {{"clientId": "mine"}}}}}}"#
     ));

@@ -6,6 +6,7 @@
     reason = "tests stop where they cannot go on"
 )]
 
+mod device_code;
 mod dropped;
 mod signed_out;
 

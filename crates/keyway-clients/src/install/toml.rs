@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
 use super::value::{Value as Entry, toml_text};
-use super::{InstallError, Patch};
+use super::{InstallError, MAX_CLIENT_FILE, Patch};
 
 /// Reads the text.
 pub(super) fn read(source: &Source) -> Result<Tree, InstallError> {
@@ -103,7 +103,8 @@ fn require_others(
         }
         Ok::<_, InstallError>(root)
     };
-    let after = Source::new(source.path(), patch.apply(source.text()).as_bytes());
+    let text = patch.apply(source.text());
+    let after = Source::with_limit(source.path(), text.as_bytes(), MAX_CLIENT_FILE);
     let is_same = match (others(source), others(&after)) {
         (Ok(before), Ok(after)) => before == after,
         _ => false,

@@ -140,6 +140,7 @@ fn schemas() -> Value {
             ("variables", list(reference("Variable"))),
             ("account", optional()),
             ("scopes", json!({ "type": ["array", "null"], "items": text() })),
+            ("since", json!({ "type": ["string", "null"], "format": "date-time" })),
             ("expires_at", json!({ "type": ["string", "null"], "format": "date-time" })),
             ("busy", json!({ "type": "boolean" })),
             ("consent", perhaps("Consent")), ("approval", perhaps("Approval")),

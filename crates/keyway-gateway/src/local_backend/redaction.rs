@@ -52,6 +52,7 @@ impl LocalBackend {
             schema: value(&tool.schema, &redactor),
         });
         Seen {
+            at: seen.at,
             tools: tools.collect(),
             diagnosis: redacted(self.worded(id, seen.diagnosis), &redactor),
             is_open: seen.is_open,

@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use keyway::diagnosis::Diagnosis;
 use keyway::redaction_values::RedactionValues;
+use keyway_secret::{Clock as _, SystemClock};
 use tokio::sync::Notify;
 
 use crate::dashboard::{ChangeCounter, Changes, Consent, ServerId, Tool};
@@ -50,6 +52,8 @@ impl ServerRecord {
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) diagnosis: Diagnosis,
+    /// When that was.
+    pub(super) at: SystemTime,
     /// Whether it needs no sign-in.
     pub(super) is_open: bool,
     pub(super) tools: Arc<[Tool]>,
@@ -62,6 +66,7 @@ impl From<Diagnosis> for Seen {
         let tools = tools.unwrap_or_default();
         Self {
             diagnosis,
+            at: SystemClock.wall(),
             is_open: false,
             tools: tools.iter().filter_map(|raw| Tool::read(raw)).collect(),
         }

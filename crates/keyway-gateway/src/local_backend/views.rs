@@ -59,7 +59,8 @@ impl LocalBackend {
         let log = self.plugin(&id).ok().and_then(|it| it.log(&id.name));
         let log = log.and_then(|log| log.last_lines(SHOWN_LOG_LINES).ok());
         let declared = self.worded(&id, declared);
-        let diagnosis = together(declared, &record);
+        let mut diagnosis = together(declared, &record);
+        self.add_connection(&id, &record, &mut diagnosis);
         ServerView {
             is_open: is_open && diagnosis.state.state == State::Connected,
             is_busy: record.is_busy,
@@ -71,6 +72,24 @@ impl LocalBackend {
         }
     }
 }
+
+impl LocalBackend {
+    /// Adds what connections of clients told since the server was last examined.
+    fn add_connection(&self, id: &ServerId, record: &ServerRecord, found: &mut Diagnosis) {
+        let Some(last) = self.connections.of(id) else {
+            return;
+        };
+        let is_undecided = found.state == ServerState::without_reason(State::Pending);
+        let is_newer = record.seen.as_ref().is_some_and(|seen| seen.at < last.at);
+        let is_examined = matches!(found.state.state, State::Connected | State::Failed);
+        if is_undecided || is_newer && is_examined && found.state.reason != CONFIG_ERROR {
+            last.apply(found);
+        }
+    }
+}
+
+/// What only a change of the file mends.
+const CONFIG_ERROR: Option<Reason> = Some(Reason::ConfigError);
 
 /// Puts together what the files say and how the server was when it was last examined.
 fn together(declared: Diagnosis, record: &ServerRecord) -> Diagnosis {

@@ -71,6 +71,8 @@ pub(super) struct Inner {
     trouble: Option<ServerProblem>,
     /// Lists do not try again before this.
     quiet_until: Option<Instant>,
+    /// The client was given a page to open, and waits to be told that its person is done there.
+    has_elicited: bool,
     /// How often it was connected to without lasting.
     tries: u32,
     /// Connects again although nothing is asked for, so that the client learns that it is back.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use keyway_auth::BoxFuture;
+use keyway_auth::ports::DeviceQuestion;
 use tokio::sync::watch;
 
 use crate::states::ServerProblem;
@@ -18,6 +19,12 @@ pub trait SignInPort: Send + Sync + fmt::Debug {
 
     /// Returns the page on which the person is being asked.
     fn consent_page(&self) -> Option<String>;
+
+    /// Waits until the sign-in under way has a code that only the client can show to a person (RFC
+    /// 8628); forever, where it has none.
+    ///
+    /// Cancel safety: must be cancel safe; it only waits.
+    fn device_code(&self) -> BoxFuture<'_, DeviceQuestion>;
 
     /// Waits until a person signed in by another way.
     ///

@@ -7,18 +7,21 @@ use super::credential::Fed;
 use keyway_secret::shell_word;
 
 /// Words the commands that a person may run next.
-pub(super) struct Next {
+pub(super) struct Next<'a> {
     /// The server, as it is named on a command line.
     pub(super) server: String,
     /// Whether it is a program on this machine.
     pub(super) is_local: bool,
     /// How it is authenticated to.
     pub(super) method: Method,
+    /// The variables whose values the vault keeps.
+    pub(super) stored: &'a [String],
 }
 
-impl Next {
-    pub(super) fn about(spec: &ServerSpec) -> Self {
+impl<'a> Next<'a> {
+    pub(super) fn about(spec: &ServerSpec, stored: &'a [String]) -> Self {
         Self {
+            stored,
             server: shell_word(&spec.name),
             method: spec.method,
             is_local: matches!(spec.endpoint, SpecEndpoint::Local(_)),
@@ -39,6 +42,11 @@ impl Next {
     pub(super) fn renew(&self, fed: Option<&Fed>) -> String {
         let again = self.again();
         match fed.and_then(|fed| fed.variables.first()) {
+            // The shell's value would go before the one that was kept on purpose.
+            Some(name) if self.stored.contains(name) => {
+                let server = &self.server;
+                format!("make a new one and set it: keyway rotate {server}")
+            }
             Some(name) => format!("make a new one and set it: export {name}=…; then {again}"),
             None => format!("make a new one and put it into the entry; then {again}"),
         }

@@ -25,6 +25,8 @@ pub struct Evidence<'a> {
     pub skew: Option<i64>,
     /// What it does speak, if another transport was tried and worked.
     pub speaks: Option<&'a Speaks>,
+    /// The variables whose values the vault keeps, where that was looked up.
+    pub stored: &'a [String],
 }
 
 impl<'a> Evidence<'a> {
@@ -35,6 +37,7 @@ impl<'a> Evidence<'a> {
             spec,
             skew: None,
             speaks: None,
+            stored: &[],
         }
     }
 }
@@ -52,7 +55,7 @@ pub struct Speaks {
 /// Says what is wrong, where more is known than the error itself says.
 #[must_use]
 pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding> {
-    let next = Next::about(evidence.spec);
+    let next = Next::about(evidence.spec, evidence.stored);
     if let Some(speaks) = evidence.speaks {
         return Some(wrong_transport(evidence.spec, speaks, &next));
     }
@@ -109,14 +112,14 @@ pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Fi
     if let SessionError::Transport(error) = error {
         return refine(error, evidence);
     }
-    let next = Next::about(evidence.spec);
+    let next = Next::about(evidence.spec, evidence.stored);
     match evidence.speaks {
         Some(speaks) => Some(wrong_transport(evidence.spec, speaks, &next)),
         None => talk::of_session(error, evidence.spec, &next),
     }
 }
 
-fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
+fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next<'_>) -> Finding {
     let Speaks { transport, era } = speaks;
     let declared = spec.transport;
     let scheme = match (declared, *transport) {
@@ -135,7 +138,7 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
     }
 }
 
-fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding {
+fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next<'_>) -> Finding {
     if let Some(skew) = skew.filter(|skew| skew.abs() > MAX_SKEW) {
         let which = if skew > 0 { "ahead of" } else { "behind" };
         let by = skew.abs();
@@ -204,7 +207,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
 }
 
 /// The entry sends nothing that the server could have refused, or a helper made it.
-fn no_credential(remote: &RemoteSpec, next: &Next) -> Finding {
+fn no_credential(remote: &RemoteSpec, next: &Next<'_>) -> Finding {
     let again = next.again();
     let (message, hint) = match remote.helper {
         Some(_) => (
@@ -250,7 +253,7 @@ fn forbidden(
     remote: &RemoteSpec,
     status: u16,
     (told, scope): (&str, Option<&str>),
-    next: &Next,
+    next: &Next<'_>,
 ) -> Finding {
     let told = told.to_ascii_lowercase();
     if ["admin", "approval", "consent_required"]
@@ -309,7 +312,7 @@ fn forbidden(
     }
 }
 
-fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
+fn limited(retry_after: Option<u64>, next: &Next<'_>) -> Finding {
     let again = next.again();
     let (wait, hint) = match retry_after {
         Some(seconds) => (
@@ -325,7 +328,7 @@ fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
     }
 }
 
-fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
+fn of_oauth(error: &OAuthError, next: &Next<'_>) -> Option<Finding> {
     let server = &next.server;
     let (code, hint) = match error {
         OAuthError::SignInRequired { scopes, .. } if error.code() == Code::InsufficientScope => {
@@ -341,7 +344,9 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
         }
         OAuthError::Loop => (
             error.code(),
-            format!("keyway logout {server} && keyway login {server}"),
+            format!(
+                "its operator has to look at audience and issuer of the tokens; once that is corrected: keyway logout {server} && keyway login {server}"
+            ),
         ),
         OAuthError::Status {
             retry_after: Some(seconds),
@@ -391,7 +396,7 @@ fn host_of(error: &TransportError) -> String {
     }
 }
 
-fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
+fn of_network(cause: NetworkCause, host: &str, next: &Next<'_>) -> Option<Finding> {
     let again = next.again();
     let (code, message, hint) = match cause {
         NetworkCause::Name => (

@@ -11,7 +11,11 @@ use keyway_mcp::session::{RpcError, SessionError};
 use keyway_mcp::version::{LEGACY, MODERN};
 
 /// Says what is wrong with a conversation.
-pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -> Option<Finding> {
+pub(super) fn of_session(
+    error: &SessionError,
+    spec: &ServerSpec,
+    next: &Next<'_>,
+) -> Option<Finding> {
     let hint = match error {
         SessionError::Rpc(error) => of_rpc(error, next),
         SessionError::Protocol { .. } => broken(next),
@@ -39,7 +43,7 @@ pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -
 pub(super) fn of_transport(
     error: &TransportError,
     spec: &ServerSpec,
-    next: &Next,
+    next: &Next<'_>,
 ) -> Option<Finding> {
     let again = next.again();
     let hint = match error {
@@ -114,7 +118,7 @@ fn by_hand(spec: &ServerSpec) -> String {
 }
 
 /// The other transports have been tried by now.
-fn broken(next: &Next) -> String {
+fn broken(next: &Next<'_>) -> String {
     let evidence = next.evidence();
     if next.owner() == "its author" {
         return format!("update the program; if that does not help, {evidence}");
@@ -125,7 +129,7 @@ fn broken(next: &Next) -> String {
 }
 
 /// The words of the error are the server's; its number says whether waiting may help.
-fn of_rpc(error: &RpcError, next: &Next) -> String {
+fn of_rpc(error: &RpcError, next: &Next<'_>) -> String {
     let (again, evidence) = (next.again(), next.evidence());
     match error.code {
         // Parse error, invalid request, unknown method, invalid parameters.
@@ -140,7 +144,7 @@ fn of_rpc(error: &RpcError, next: &Next) -> String {
     }
 }
 
-fn of_versions(offered: &str, next: &Next) -> Finding {
+fn of_versions(offered: &str, next: &Next<'_>) -> Finding {
     let oldest = LEGACY.last().copied().unwrap_or(MODERN);
     let dates = offered.split(", ").filter(|text| is_date(text));
     let newest = dates.max();
@@ -178,7 +182,7 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.chars().enumerate().all(is_right)
 }
 
-fn late(seconds: u64, spec: &ServerSpec, next: &Next) -> String {
+fn late(seconds: u64, spec: &ServerSpec, next: &Next<'_>) -> String {
     let again = next.again();
     let more = seconds.saturating_mul(4).clamp(MORE_TIME, LONGEST);
     let otherwise = match spec.endpoint {
@@ -191,7 +195,7 @@ fn late(seconds: u64, spec: &ServerSpec, next: &Next) -> String {
     format!("give it more time: {again} --timeout {more}; if it stays silent, {otherwise}")
 }
 
-fn of_status(status: u16, retry_after: Option<u64>, next: &Next) -> String {
+fn of_status(status: u16, retry_after: Option<u64>, next: &Next<'_>) -> String {
     let (again, evidence) = (next.again(), next.evidence());
     match (status, retry_after) {
         (408 | 425 | 500..=599, Some(seconds)) => {
@@ -239,8 +243,9 @@ mod tests {
 
     use super::*;
 
-    fn next() -> Next {
+    fn next() -> Next<'static> {
         Next {
+            stored: &[],
             server: "s".to_owned(),
             is_local: false,
             method: Method::Static,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use keyway_auth::AuthError;
 use keyway_code::{Code, Exit, ServerState, Stage};
 use keyway_config::declared::Transport;
+use keyway_config::environment::Origin;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::explain::{explain_auth, naming};
@@ -125,7 +126,9 @@ impl OnlineCheck {
         let left = left();
         let speaks = self.other_transport(&error, left).await;
         let skew = Some(skew.into_inner()).filter(|skew| *skew != UNKNOWN);
+        let stored = self.stored_variables();
         let evidence = Evidence {
+            stored: &stored,
             spec: self.ready.spec(),
             skew,
             speaks: speaks.as_ref(),
@@ -181,6 +184,13 @@ impl OnlineCheck {
         let offered = self.ready.offers_oauth();
         let offered = timeout(left.min(EXTRA_TIMEOUT), offered).await;
         matches!(offered, Ok(Ok(()))).then(|| Finding::prefer_oauth(self.ready.server()))
+    }
+
+    /// Returns the variables whose values the vault keeps.
+    fn stored_variables(&self) -> Vec<String> {
+        let variables = self.known.variables.iter();
+        let stored = variables.filter(|it| it.origin == Some(Origin::Vault));
+        stored.map(|it| it.name.clone()).collect()
     }
 
     fn late(&self) -> Error {

@@ -152,7 +152,7 @@ impl Surveyed<'_> {
         let Ok(SpecEndpoint::Remote(remote)) = spec.map(|spec| spec.endpoint) else {
             return Ok(());
         };
-        let plugin = &self.diagnosis.plugin;
+        let plugin = &self.diagnosis.plugin.clone();
         let found = accounts.status(plugin, &server.name, &remote)?;
         if found.as_ref().is_some_and(|kept| kept.ended) {
             let code = Code::RefreshFailed;
@@ -167,6 +167,10 @@ impl Surveyed<'_> {
         if found.is_none() {
             let moved = accounts.moved(&self.diagnosis.plugin, &server.name, &remote)?;
             self.diagnosis.moved_to = moved.map(|moved| moved.fingerprint);
+        }
+        let is_open = || accounts.is_known_open(plugin, &server.name, &remote);
+        if found.is_none() && is_open() {
+            self.diagnosis.method = Some(Method::None);
         }
         self.diagnosis.sign_in = found;
         Ok(())

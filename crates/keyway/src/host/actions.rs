@@ -43,6 +43,7 @@ impl Approved<Plan> {
             return Ok(SignInOutcome::SignedIn);
         };
         if oauth.is_unneeded().await {
+            self.remember_open(true).await;
             return Ok(SignInOutcome::Unneeded);
         }
         Err(Error::SignIn { server, error })

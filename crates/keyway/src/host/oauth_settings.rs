@@ -81,6 +81,7 @@ pub(super) fn settings(
     };
     made.refresh_scope = own.refresh_scope;
     made.grant = grant(host, accounts, target, own);
+    made.client_shows_codes = accounts.client_shows_codes;
     made
 }
 

@@ -9,6 +9,7 @@ use http::header::AUTHORIZATION;
 use keyway_auth::Authorizer;
 use keyway_auth::oauth::{CheckedTokens, OAuth, SignIn};
 use keyway_auth::{AuthError, Fixed};
+use keyway_code::Code;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
@@ -132,6 +133,7 @@ impl Approved<Plan> {
             events.failed(self.server(), changed.code());
             return Err(changed);
         }
+        self.note_openness(opened.as_ref().err()).await;
         match opened {
             Ok(session) => Ok(session),
             Err(error) if self.lacks_store(&error) => {
@@ -145,6 +147,33 @@ impl Approved<Plan> {
                 Err(Error::start(&self.spec, output, error))
             }
         }
+    }
+
+    /// Notes that the server answered without a sign-in, or that it wants one: `keyway status` asks
+    /// no server, and would take every one that may want a sign-in for one that does.
+    async fn note_openness(&self, error: Option<&SessionError>) {
+        let Some(oauth) = self.oauth() else {
+            return;
+        };
+        let is_open = match error {
+            None => !oauth.is_signed_in().await.unwrap_or(true),
+            Some(error) if error.code() == Code::SignInRequired => false,
+            Some(_) => return,
+        };
+        self.remember_open(is_open).await;
+    }
+
+    /// Notes whether the server answers without a sign-in.
+    pub(super) async fn remember_open(&self, is_open: bool) {
+        let (Some(accounts), SpecEndpoint::Remote(remote)) =
+            (self.host().accounts.clone(), &self.spec.endpoint)
+        else {
+            return;
+        };
+        let name = accounts.record_name(self.plugin(), self.server(), remote);
+        let noting = tokio::task::spawn_blocking(move || accounts.note_open(&name, is_open));
+        // The store is behind a port and may be slow; nothing that follows depends on it.
+        drop(noting.await);
     }
 
     /// Connects, or prepares to where the transport needs no handshake, and returns frames.

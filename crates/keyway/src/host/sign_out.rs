@@ -2,18 +2,26 @@
 
 use std::sync::Arc;
 
-use keyway_auth::oauth::{OAuth as Authorization, SignedOut};
+use keyway_auth::oauth::{
+    OAuth as Authorization, Ports, PromptPolicy, Server, Settings, SignIn, SignedOut,
+};
+use keyway_auth::{AuthError, ServerObserver};
 use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
 use keyway_config::document::Document;
 use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{ResolveError, ServerSpec, resolve};
+use keyway_store::GrantKey;
+use keyway_transport::OAuthHttp;
+use url::Url;
 
 use super::Host;
 use super::error::Error;
 use crate::approval::Question;
 use crate::connect::Target;
 use crate::load::Loaded;
+use crate::runtime::CountedTasks;
 use crate::settings::Confinement;
+use crate::sign_in::Accounts;
 
 /// What signing out of one server needs. It cannot connect: nothing of the entry runs, and nothing
 /// that was not approved is sent.
@@ -126,6 +134,55 @@ impl SignOutPlan {
             }
         }
         Ok(done)
+    }
+}
+
+impl Host {
+    /// Revokes and deletes every sign-in of the profile, also of plugins that are not here any more:
+    /// a sign-in knows its issuer and its client by itself. Returns why some are still there.
+    ///
+    /// Cancel safety: as [`SignOutPlan::sign_out`], for the one that is under way.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoHome`] where nothing is stored, [`Error::Store`] if it cannot be read.
+    pub async fn sign_out_everywhere(&self) -> Result<Vec<AuthError>, Error> {
+        let accounts = self.accounts.as_ref().ok_or(Error::NoHome)?;
+        let mut failed = Vec::new();
+        for listed in accounts.stores.grants.list(&accounts.profile)? {
+            let Some(grant) = accounts.stores.grants.read(&listed.grant)? else {
+                continue;
+            };
+            let issuer = SignIn::of(&grant).and_then(|kept| kept.issuer.parse().ok());
+            // Without its issuer there is no server that could revoke it; it goes with the vault.
+            let Some(issuer) = issuer else { continue };
+            let oauth = self.of_issuer(accounts, &issuer, listed.grant);
+            failed.extend(oauth.sign_out().await.err());
+        }
+        Ok(failed)
+    }
+
+    /// Returns a sign-in of which no entry is known; it can only end.
+    fn of_issuer(&self, accounts: &Accounts, issuer: &Url, key: GrantKey) -> Authorization {
+        let ports = Ports {
+            http: Arc::new(OAuthHttp::new(&self.http, issuer)),
+            clock: Arc::clone(&self.clock),
+            tasks: Arc::new(CountedTasks {
+                tasks: Arc::clone(&self.tasks),
+                in_flight: accounts.in_flight.clone(),
+            }),
+            grants: Arc::clone(&accounts.stores.grants),
+            records: Arc::clone(&accounts.stores.registrations),
+            documents: Arc::clone(&accounts.stores.documents),
+            interaction: None,
+            observer: ServerObserver::default(),
+            account_pin: None,
+            carrier: None,
+        };
+        let name = issuer.host_str().unwrap_or_default().to_owned();
+        let server = Server::new(name, issuer.clone(), key);
+        let settings = Settings::default();
+        Authorization::new(server, settings, ports, PromptPolicy::Never, Vec::new())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_auth::oauth::OAuth;
+use keyway_auth::ports::DeviceQuestion;
 use keyway_mcp::aggregate::SignInPort;
 use keyway_mcp::states::ServerProblem;
 
@@ -91,6 +92,10 @@ impl SignInPort for SignInGate {
 
     fn consent_page(&self) -> Option<String> {
         self.0.oauth.consent_page()
+    }
+
+    fn device_code(&self) -> BoxFuture<'_, DeviceQuestion> {
+        Box::pin(self.0.oauth.device_code())
     }
 
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {

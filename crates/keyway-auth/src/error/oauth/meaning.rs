@@ -17,9 +17,10 @@ impl OAuthError {
                 ..
             }
             | Self::ScopeLimit { .. } => Code::InsufficientScope,
-            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
-                Code::SignInRequired
-            }
+            Self::SignInRequired { .. }
+            | Self::SignInUnderWay { .. }
+            | Self::CodeOfClient { .. }
+            | Self::AskedElsewhere => Code::SignInRequired,
             Self::NotOffered => Code::OauthNotOffered,
             Self::NoMetadata { .. } => Code::NoMetadata,
             Self::Http { failure, .. } => match failure {
@@ -82,7 +83,7 @@ impl OAuthError {
     #[must_use]
     pub const fn state(&self) -> ServerState {
         match self {
-            Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
+            Self::SignInUnderWay { .. } | Self::CodeOfClient { .. } | Self::AskedElsewhere => {
                 ServerState::new(State::NeedsAuth, Reason::Authorizing)
             }
             Self::SignInRequired {
@@ -102,6 +103,7 @@ impl OAuthError {
     pub fn hint(&self) -> &str {
         match self {
             Self::SignInUnderWay { .. } => "open the page, agree, and try again",
+            Self::CodeOfClient { .. } => "enter the code there, agree, and try again",
             Self::AskedElsewhere => "agree in the window that is open, and try again",
             Self::GrantRejected {
                 cause: RejectionCause::ProcessDied,

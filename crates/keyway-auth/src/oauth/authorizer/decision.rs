@@ -103,7 +103,7 @@ impl Inner {
             let cause = Cause::Refused(trigger.metadata.clone());
             match self.renewed(&held.grant, &cause).await? {
                 Ok(credential) => return Ok(Verdict::Retry(credential)),
-                Err(lost) => self.lost(lost)?,
+                Err(lost) => self.lost(lost).await?,
             }
         } else {
             SignInCause::Refused
@@ -153,7 +153,7 @@ impl Inner {
         cause: SignInCause,
         trigger: &SignInTrigger,
     ) -> Result<Verdict, OAuthError> {
-        if !self.may_sign_in() {
+        if !self.may_sign_in(trigger).await {
             let wanted = trigger.before.union(&trigger.must);
             if cause == SignInCause::Scope {
                 self.engine.required_scopes.set(&trigger.must).await;
@@ -201,11 +201,20 @@ impl Inner {
         entered.map(Verdict::Retry)
     }
 
-    pub(super) fn may_sign_in(&self) -> bool {
-        let needs_person = self.engine.settings.grant.needs_person();
-        let is_available =
-            self.engine.person.available().is_some() && self.prompt_policy != PromptPolicy::Never;
-        !needs_person || is_available
+    /// Says whether a sign-in may start: a person can be asked here, or by the client.
+    pub(super) async fn may_sign_in(&self, trigger: &SignInTrigger) -> bool {
+        let engine = &self.engine;
+        if !engine.settings.grant.needs_person() {
+            return true;
+        }
+        // Only a request that waits for a while can be answered with a code in the meantime.
+        match self.prompt_policy {
+            PromptPolicy::Never => false,
+            PromptPolicy::WhenNeeded => engine.person.available().is_some(),
+            PromptPolicy::AtMost(_) => {
+                engine.person.available().is_some() || engine.offers_codes(trigger).await
+            }
+        }
     }
 }
 

@@ -71,17 +71,20 @@ impl Inner {
         match self.renewed(&grant, &Cause::Expiry).await? {
             Ok(credential) => Ok(credential),
             Err(lost) => {
-                let cause = self.lost(lost)?;
+                let cause = self.lost(lost).await?;
                 Ok(self.lock().empty(now, Some(cause)))
             }
         }
     }
 
     /// Returns why a person is to be asked; if none may be, that is the error.
-    pub(super) fn lost(&self, lost: RenewalFailure) -> Result<SignInCause, OAuthError> {
+    pub(super) async fn lost(&self, lost: RenewalFailure) -> Result<SignInCause, OAuthError> {
+        let trigger = self.lock().trigger.clone();
         match lost {
             RenewalFailure::SignIn(cause) => Ok(cause),
-            RenewalFailure::Rejected(_) if self.may_sign_in() => Ok(SignInCause::Ended),
+            RenewalFailure::Rejected(_) if self.may_sign_in(&trigger).await => {
+                Ok(SignInCause::Ended)
+            }
             RenewalFailure::Rejected(error) => {
                 let code = error.code();
                 self.engine.observer.emit(ServerEvent::Required { code });

@@ -12,7 +12,7 @@ use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::pkce::{METHOD, Pkce as Verifier};
 use crate::oauth::registration::{Registration, register};
-use crate::oauth::settings::PkceRule;
+use crate::oauth::settings::{GrantKind, PkceRule};
 use crate::oauth::wire::{Form, refusal_of};
 use crate::ports::{Callback, Consent, ConsentQuestion, InteractionError, Redirect};
 use crate::timeouts::CONSENT_TIMEOUT;
@@ -180,7 +180,14 @@ impl OAuthEngine {
         }
         let consent = self.listen(wish).await?;
         let uri = Some(consent.redirect_uri());
-        let registration = register(&self.wire, &self.settings, server, uri).await?;
+        let registration = register(
+            &self.wire,
+            &self.settings,
+            server,
+            &GrantKind::AuthorizationCode,
+            uri,
+        )
+        .await?;
         self.registered_clients
             .put(&server.issuer, &registration)
             .await?;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Obtained, Prepared, issuer_host};
+use super::{Obtained, Prepared, SignInTrigger, issuer_host};
 use crate::BoxFuture;
 use crate::document::{Document, DocumentError};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::client::Client;
 use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::named;
+use crate::oauth::metadata_cache::CachePolicy;
+use crate::oauth::settings::GrantKind;
 use crate::oauth::token::{Issued, TokenEndpoint};
 use crate::oauth::wire::Form;
 use crate::ports::{DeviceQuestion, InteractionError};
@@ -26,29 +28,84 @@ struct Codes {
 
 impl OAuthEngine {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
-        let Some(interaction) = self.person.available() else {
+        if self.person.available().is_none() && !self.settings.client_shows_codes {
             return Err(OAuthError::sign_in_required(SignInCause::Never));
+        }
+        let (client, codes) = self.client_and_codes(prepared).await?;
+        self.ask_for_code(prepared, client, codes).await
+    }
+
+    /// The same where a page was to be opened and none can be: returns `None` where the server
+    /// gives this client no code, so that the person is told of another way.
+    pub(super) async fn by_code_of_client(
+        &self,
+        prepared: &Prepared,
+    ) -> Result<Option<Obtained>, OAuthError> {
+        let is_offered = prepared.found.server.device_endpoint.is_some();
+        if !is_offered || !self.settings.client_shows_codes {
+            return Ok(None);
+        }
+        let Ok((client, codes)) = self.client_and_codes(prepared).await else {
+            return Ok(None);
         };
-        let mut client = self.client_without_redirect(prepared).await?;
+        self.ask_for_code(prepared, client, codes).await.map(Some)
+    }
+
+    /// Says whether the server offers codes to a client that shows them.
+    pub(in crate::oauth) async fn offers_codes(&self, trigger: &SignInTrigger) -> bool {
+        if !self.settings.client_shows_codes {
+            return false;
+        }
+        let reader = self.metadata.reader(CachePolicy::UseCached);
+        let prepared = self.prepare(&reader, trigger).await;
+        prepared.is_ok_and(|prepared| prepared.found.server.device_endpoint.is_some())
+    }
+
+    async fn client_and_codes(&self, prepared: &Prepared) -> Result<(Client, Codes), OAuthError> {
+        let grant = GrantKind::Device;
+        let mut client = self.client_without_redirect(prepared, &grant).await?;
         let codes = match self.device_codes(prepared, &client).await {
             Err(error) if self.forgot(prepared, &client, &error).await? => {
-                client = self.client_without_redirect(prepared).await?;
+                client = self.client_without_redirect(prepared, &grant).await?;
                 self.device_codes(prepared, &client).await?
             }
             codes => codes?,
         };
+        Ok((client, codes))
+    }
+
+    /// Shows the code, here or through the client whose call needs the sign-in, and waits.
+    async fn ask_for_code(
+        &self,
+        prepared: &Prepared,
+        client: Client,
+        codes: Codes,
+    ) -> Result<Obtained, OAuthError> {
         let server = &prepared.found.server;
         let pages = [Some(&codes.question.page), codes.question.complete.as_ref()];
         for page in pages.into_iter().flatten() {
             self.confirm_page(server, page).await?;
         }
         self.person.count_question();
-        let shown = interaction.show_code(codes.question.clone()).await?;
+        let question = codes.question.clone();
+        let shown = match self.person.available() {
+            Some(interaction) => interaction.show_code(question.clone()).await,
+            None => Err(InteractionError::Unavailable),
+        };
         let endpoint = self.endpoint(prepared, &client)?;
-        let page = codes.question.complete.as_ref();
-        let page = page.unwrap_or(&codes.question.page).to_string();
-        let polling = self.poll(prepared, endpoint, codes, shown.given_up());
-        let issued = self.person.ask_on(&page, polling).await?;
+        let issued = match shown {
+            Ok(shown) => {
+                let page = question.complete.as_ref().unwrap_or(&question.page);
+                let polling = self.poll(prepared, endpoint, codes, shown.given_up());
+                self.person.ask_on(page.as_str(), polling).await?
+            }
+            Err(InteractionError::Unavailable) if self.settings.client_shows_codes => {
+                let never = Box::pin(std::future::pending());
+                let polling = self.poll(prepared, endpoint, codes, never);
+                self.person.ask_by_client(question, polling).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
         Ok(Obtained { client, issued })
     }
 

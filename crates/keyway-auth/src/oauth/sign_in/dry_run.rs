@@ -5,8 +5,8 @@ use crate::error::{OAuthError, shown};
 use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::metadata_cache::CachePolicy;
+use crate::oauth::redirect_address::{redirect_uri, to_register};
 use crate::oauth::settings::{Endpoints, GrantKind};
-use crate::ports::Redirect;
 
 /// What a sign-in would ask for, and which issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,21 +84,7 @@ impl OAuthEngine {
         }
         Err(OAuthError::NoRegistration {
             issuer: shown(&server.issuer),
+            redirect: to_register(&self.settings.redirect),
         })
-    }
-}
-
-/// Returns the address as it has to be registered.
-fn redirect_uri(redirect: &Redirect) -> String {
-    let port = redirect.port.map(|port| port.to_string());
-    let port = port.unwrap_or_else(|| "PORT".to_owned());
-    match &redirect.uri {
-        None => format!("http://localhost:{port}/callback"),
-        Some(uri) if uri.port().is_some() || uri.scheme() != "http" => shown(uri.as_str()),
-        // RFC 8252 section 7.3: a loopback address that names no port stands for all of them.
-        Some(uri) => {
-            let host = uri.host_str().unwrap_or_default();
-            shown(&format!("http://{host}:{port}{}", uri.path()))
-        }
     }
 }

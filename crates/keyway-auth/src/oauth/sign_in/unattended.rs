@@ -9,7 +9,7 @@ use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::ServerMetadata;
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::registration::register;
-use crate::oauth::settings::{Assertion, IdJag, KeptToken};
+use crate::oauth::settings::{Assertion, GrantKind, IdJag, KeptToken};
 use crate::oauth::token::TokenEndpoint;
 use crate::oauth::wire::Form;
 use keyway_secret::Secret;
@@ -115,7 +115,9 @@ impl OAuthEngine {
             .with_some("scope", scopes.as_deref())
             .with_some("resource", prepared.resource.as_deref());
         loop {
-            let client = self.client_without_redirect(prepared).await?;
+            let client = self
+                .client_without_redirect(prepared, &self.settings.grant)
+                .await?;
             let endpoint = self.endpoint(prepared, &client)?;
             let asked = endpoint.ask(&self.wire, form.clone(), self.clock.wall());
             match asked.await {
@@ -148,6 +150,7 @@ impl OAuthEngine {
     pub(super) async fn client_without_redirect(
         &self,
         prepared: &Prepared,
+        grant: &GrantKind,
     ) -> Result<Client, OAuthError> {
         let server = &prepared.found.server;
         if let Some(client) = self.given_client(server).await? {
@@ -157,7 +160,7 @@ impl OAuthEngine {
         if let Some(kept) = kept.filter(|kept| kept.redirect_uri.is_none()) {
             return Ok(kept.client(Origin::Stored));
         }
-        let registration = register(&self.wire, &self.settings, server, None).await?;
+        let registration = register(&self.wire, &self.settings, server, grant, None).await?;
         self.registered_clients
             .put(&server.issuer, &registration)
             .await?;

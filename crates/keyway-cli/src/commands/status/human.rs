@@ -50,11 +50,6 @@ fn table(servers: &[Diagnosis]) -> Table<5> {
         } else {
             found.server.clone()
         };
-        let state = found.state.state.as_str();
-        let state = match found.state.reason {
-            Some(reason) => format!("{state}: {}", reason.as_str()),
-            None => state.to_owned(),
-        };
         let variables: Vec<String> = found.variables.iter().map(variable).collect();
         table.push([
             in_words(&printable(&name)),
@@ -63,7 +58,7 @@ fn table(servers: &[Diagnosis]) -> Table<5> {
                 .map_or("?", |found| found.as_str())
                 .to_owned(),
             found.method.map_or("?", |found| found.as_str()).to_owned(),
-            state,
+            in_words(&printable(&found.summary())),
             if variables.is_empty() {
                 "-".to_owned()
             } else {
@@ -174,6 +169,6 @@ fn message(finding: &Diagnostic) -> String {
 }
 
 const PENDING_TRUST: &str = "
-pending-trust: such a server runs a program or sends a variable, and you have not approved that;
+needs approval: such a server runs a program or sends a variable, and you have not approved that;
 `keyway trust grant SERVER` shows what it would do and approves it
 ";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keyway::diagnosis::lasting;
 use keyway::sign_in::{Accounts, SignIn, UnstoredRenewal};
 use keyway::vault::KeptVault;
 use keyway_secret::printable;
@@ -36,7 +37,7 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
     };
     let time = match kept.expires_in {
         _ if kept.ended => "ended: sign in again".to_owned(),
-        Some(left) if left > 0 => format!("token ends in {}", in_words(left)),
+        Some(left) if left > 0 => format!("token ends in {}", lasting(left)),
         Some(_) => "token ended".to_owned(),
         None => "token without an end".to_owned(),
     };
@@ -62,19 +63,10 @@ fn unstored(renewal: UnstoredRenewal) -> String {
         Some(process) => format!("process {process}"),
         None => "a process".to_owned(),
     };
-    let time = in_words(i64::try_from(renewal.seconds).unwrap_or(i64::MAX));
+    let time = lasting(i64::try_from(renewal.seconds).unwrap_or(i64::MAX));
     format!(
         "; {process} has been renewing it for {time} and may hold the new tokens only in memory: do not end it, make room on the disk"
     )
-}
-
-fn in_words(seconds: i64) -> String {
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        7200..=172_799 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
-    }
 }
 
 #[cfg(test)]
@@ -103,7 +95,7 @@ mod tests {
             (7200, "2 h"),
             (300_000, "3 days"),
         ] {
-            assert_eq!(in_words(seconds), words);
+            assert_eq!(lasting(seconds), words);
         }
     }
 }

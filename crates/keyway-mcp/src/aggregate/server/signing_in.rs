@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use keyway_auth::ports::DeviceQuestion;
 use keyway_code::Code;
+use keyway_secret::printable;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
@@ -42,9 +44,12 @@ impl Server {
         let mut tick = interval(SIGN_IN_PROGRESS_INTERVAL);
         let mut steps = 0_u32;
         loop {
-            // Any of the three may be dropped and polled again without loss: a watch channel keeps
-            // its last value, the deadline is pinned outside, and a tick that is late comes at once.
+            // Any of the four may be dropped and polled again without loss: a watch channel keeps
+            // its last value, a code stays where it is, the deadline is pinned outside, and a tick
+            // that is late comes at once. In this order, so that a code which has just been typed
+            // is not shown any more.
             tokio::select! {
+                biased;
                 settled = sign_in.wait_for(Option::is_some) => {
                     let outcome = settled.ok().and_then(|outcome| outcome.clone());
                     return match outcome {
@@ -58,6 +63,8 @@ impl Server {
                         None => Err(self.refusal(&ServerProblem::connecting())),
                     };
                 }
+                // The person sees it only in the answer, which therefore does not wait.
+                code = self.device_code() => return self.code_result(method, &code),
                 () = &mut late => return self.pending_result(method),
                 _ = tick.tick() => {
                     steps += 1;
@@ -103,6 +110,18 @@ impl Server {
     pub(in crate::aggregate) async fn after_sign_in(self: &Arc<Self>) {
         self.clear_failure();
         drop(self.session().await);
+        self.complete_elicitation();
+    }
+
+    /// Tells a client that was given a page to open that it may repeat its call (2025-11-25,
+    /// elicitation in URL mode).
+    fn complete_elicitation(&self) {
+        if std::mem::take(&mut self.lock().has_elicited) {
+            let params = json!({ "elicitationId": elicitation_id(&self.name) }).to_string();
+            let method = "notifications/elicitation/complete";
+            let text = jsonrpc::notification(method, Some(&params));
+            self.client.outbox.try_notify(text);
+        }
     }
 
     /// Waits for a sign-in by another way.
@@ -140,7 +159,44 @@ impl Server {
                 )
             }
         };
+        self.told(method, page, message)
+    }
+
+    /// Answers with a code to type elsewhere; the sign-in continues meanwhile.
+    fn code_result(
+        &self,
+        method: &str,
+        question: &DeviceQuestion,
+    ) -> Result<SignInOutcome, RpcError> {
+        let (name, page, code) = (&self.name, &question.page, printable(&question.code));
+        let mut message = format!(
+            "Not signed in to `{name}`. Ask the user to open {page} on any device and to enter the code {code}, then call again."
+        );
+        if let Some(complete) = &question.complete {
+            message.push_str(&format!(" This page has the code filled in: {complete}"));
+        }
+        let page = question.complete.as_ref().unwrap_or(page);
+        self.told(method, Some(page.to_string()), message)
+    }
+
+    /// Waits for a code that only the client can show; forever, where there is none.
+    async fn device_code(&self) -> DeviceQuestion {
+        match self.sign_in_port() {
+            Some(sign_in_port) => sign_in_port.device_code().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Tells the client what its person has to do: as a page to open where it opens pages, and
+    /// otherwise as text that it shows.
+    fn told(
+        &self,
+        method: &str,
+        page: Option<String>,
+        message: String,
+    ) -> Result<SignInOutcome, RpcError> {
         if let Some(page) = page.filter(|_| self.client.opens_pages()) {
+            self.lock().has_elicited = true;
             return Err(elicitation_required(&self.name, &page, &message));
         }
         if method == "tools/call" {
@@ -173,12 +229,16 @@ const fn is_unattended(trouble: &ServerProblem) -> bool {
     matches!(trouble.code, Code::NoBrowser | Code::SignInRequired)
 }
 
+fn elicitation_id(server: &str) -> String {
+    format!("sign-in-{server}")
+}
+
 /// 2025-11-25, elicitation in URL mode: the client opens the page itself.
 fn elicitation_required(server: &str, page: &str, message: &str) -> RpcError {
     let data = json!({
         "elicitations": [{
             "mode": "url",
-            "elicitationId": format!("sign-in-{server}"),
+            "elicitationId": elicitation_id(server),
             "url": page,
             "message": message,
         }],

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use keyway_auth::ports::DeviceQuestion;
 use keyway_code::Code;
 use tokio::sync::Semaphore;
 
@@ -16,6 +17,8 @@ pub(super) struct Gate {
     asked: AtomicUsize,
     /// No person can be asked, as where there is no browser.
     is_unattended: AtomicBool,
+    /// Only the client can show the code.
+    has_code: AtomicBool,
 }
 
 impl SignInPort for Gate {
@@ -35,6 +38,16 @@ impl SignInPort for Gate {
     fn consent_page(&self) -> Option<String> {
         let is_attended = !self.is_unattended.load(Ordering::SeqCst);
         is_attended.then(|| PAGE.to_owned())
+    }
+
+    fn device_code(&self) -> BoxFuture<'_, DeviceQuestion> {
+        Box::pin(async {
+            if !self.has_code.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            let page = "https://as.example/device".parse().unwrap();
+            DeviceQuestion::new(page, "ABCD-EFGH".to_owned())
+        })
     }
 
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
@@ -57,6 +70,7 @@ async fn unlisted(capabilities: Value) -> (Arc<Fake>, Client) {
         permits: Semaphore::new(0),
         asked: AtomicUsize::new(0),
         is_unattended: AtomicBool::new(false),
+        has_code: AtomicBool::new(false),
     };
     fake.door.set(gate).unwrap();
     let mut client = Client::of(&[&fake]);
@@ -137,6 +151,50 @@ async fn where_no_person_can_be_asked_a_call_answers_at_once_with_the_command() 
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("keyway login one"), "{text}");
     assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_that_only_the_client_can_show_is_the_answer_at_once_and_the_sign_in_continues() {
+    let (fake, mut client) = closed(json!({})).await;
+    let gate = fake.door.get().unwrap();
+    gate.has_code.store(true, Ordering::SeqCst);
+    let started = tokio::time::Instant::now();
+    for _ in 0..2 {
+        let answer = client.call("one__sign_in").await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        for part in ["https://as.example/device", "ABCD-EFGH"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert_eq!(asked(&fake), 1);
+    client.arrived().await;
+    gate.permits.add_permits(1);
+    let told = client.next().await;
+    assert_eq!(told["method"], "notifications/tools/list_changed");
+    assert_eq!(client.call("one__t").await["result"]["from"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_opens_pages_gets_the_page_of_the_code_and_is_told_when_it_may_call_again() {
+    let (fake, mut client) = closed(json!({"elicitation": {"url": {}}})).await;
+    let gate = fake.door.get().unwrap();
+    gate.has_code.store(true, Ordering::SeqCst);
+    let answer = client.call("one__sign_in").await;
+    let elicited = &answer["error"]["data"]["elicitations"][0];
+    assert_eq!(elicited["url"], "https://as.example/device", "{answer}");
+    let message = elicited["message"].as_str().unwrap();
+    assert!(message.contains("ABCD-EFGH"), "{message}");
+    client.arrived().await;
+    gate.permits.add_permits(1);
+    let done = loop {
+        let told = client.next().await;
+        if told["method"] == "notifications/elicitation/complete" {
+            break told;
+        }
+    };
+    assert_eq!(done["params"]["elicitationId"], elicited["elicitationId"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -76,6 +76,7 @@ impl HostBuilder {
                 settings: Arc::clone(&settings),
                 profile,
                 device: self.device,
+                client_shows_codes: false,
                 account_pin: None,
             });
         let own_folders = own_folders(&kept, &self.own_files);

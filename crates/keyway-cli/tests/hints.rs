@@ -1,0 +1,96 @@
+//! Hints that a person follows: each of these was wrong once, or contradicted another command.
+//!
+//! The two that a server without a credential and the dashboard gave are in `dashboard/unneeded.rs`
+//! and beside the overview page.
+
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Answer, Desk, Folder, Keyway, Upstream};
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+
+fn keyway(folder: &Folder, words: &[&str]) -> Keyway {
+    Keyway::new(KEYWAY, folder.path())
+        .env("HOME", folder.at("home"))
+        .env("KEYWAY_HOME", folder.at("home/keyway"))
+        .args(words.iter().copied())
+}
+
+fn everything(folder: &Folder, words: &[&str]) -> String {
+    keyway(folder, words).run().everything()
+}
+
+/// A server that refuses fresh tokens, as a command tells it.
+fn loop_as_told_by(words: &[&str]) -> String {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.set(|settings| settings.rejects_all = true);
+    desk.keyway(words).run().everything()
+}
+
+fn refused_key_of_the_vault() -> String {
+    let server = Upstream::start(|_| Answer::empty(401));
+    let folder = Folder::with_entries(&format!(
+        r#"{{"s": {{"type": "http", "url": "{}", "headers": {{"X-API-Key": "${{SEARCH_KEY}}"}}}}}}"#,
+        server.url("/mcp")
+    ));
+    let set = keyway(&folder, &["env", "set", "SEARCH_KEY"]).stdin("kT8vQ2mX9wLz4Rb7Yc3N");
+    assert_eq!(set.run().code, 0);
+    everything(&folder, &["doctor", "s", "--trust"])
+}
+
+fn adopted_key() -> String {
+    let entry = r#"{"mcpServers": {"keyed": {"type": "http", "url": "https://keyed.example/mcp",
+        "headers": {"X-API-Key": "kT8vQ2mX9wLz4Rb7Yc3N"}}}}"#;
+    let folder = Folder::new().file("home/.cursor/mcp.json", entry);
+    let adopted = keyway(&folder, &["adopt", "cursor", "--yes"]).run();
+    assert_eq!(adopted.code, 0, "{}", adopted.everything());
+    everything(&folder, &["status", "--config", "home/keyway/data/own"])
+}
+
+fn variable_in_an_argument() -> String {
+    let entry = r#"{"neon": {"command": "npx", "args": ["neon", "${NEON_API_KEY}"]}}"#;
+    everything(&Folder::with_entries(entry), &["readme"])
+}
+
+fn schema_of_another() -> String {
+    let entry = r#"{"$schema": "https://other.example/s.json", "mcpServers": {}}"#;
+    everything(
+        &Folder::with_entries(entry),
+        &["check", "--pedantic", "--verbose"],
+    )
+}
+
+fn unknown_command() -> String {
+    everything(&Folder::new(), &["list"])
+}
+
+#[test]
+fn every_hint_of_the_table_says_what_helps_and_not_what_does_not() {
+    let operator = "its operator has to look at audience and issuer of the tokens";
+    let doctor = || loop_as_told_by(&["doctor", "s"]);
+    let call = || loop_as_told_by(&["call", "s", "echo", "message=x"]);
+    let rows: [(&dyn Fn() -> String, &str, &str); 7] = [
+        (&doctor, operator, "again and again"),
+        (&call, operator, "again and again"),
+        (
+            &refused_key_of_the_vault,
+            "keyway rotate s",
+            "export SEARCH_KEY",
+        ),
+        (&adopted_key, "set, in the vault", "missing"),
+        (
+            &variable_in_an_argument,
+            "| neon | stdio | variables that you set |",
+            "nothing to set up",
+        ),
+        (&schema_of_another, "keyway schema", "editors write `urn:"),
+        (&unknown_command, "status", "install"),
+    ];
+    for (told, right, wrong) in rows {
+        let told = told();
+        assert!(told.contains(right), "{right}: {told}");
+        assert!(!told.contains(wrong), "{wrong}: {told}");
+    }
+}
