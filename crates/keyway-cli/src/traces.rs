@@ -28,7 +28,7 @@ pub(crate) fn begin(host: &Host) -> Result<(Activity, Option<Exporting>), CliErr
     let (tracer, export) = traces(settings);
     let client = export.client(host.http()).map_err(ConnectError::from)?;
     let (stop, stopped) = oneshot::channel();
-    let task = tokio::spawn(export.run(client, stopped));
+    let task = tokio::spawn(export.run(client, async { drop(stopped.await) }));
     Ok((activity.with_sink(tracer), Some(Exporting { stop, task })))
 }
 

@@ -150,7 +150,7 @@ impl Activity {
 
     /// Tells of every change; a slow receiver sees several as one.
     #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.count.subscribe()
     }
 

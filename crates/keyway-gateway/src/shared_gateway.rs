@@ -6,9 +6,8 @@ use std::sync::{Arc, OnceLock};
 use keyway::connect::FingerprintKey;
 use keyway::{Approved, Plan};
 use keyway_secret::Secret;
-use tokio::net::UnixStream;
 
-use crate::sharing::{self, SharedRequest};
+use crate::sharing::{self, SharedConnection, SharedRequest};
 
 /// Returns what else decides about the connections of a process: how the network is reached, and
 /// what `config.toml` says.
@@ -44,7 +43,7 @@ impl SharedGateway {
     /// Asks for a connection that is the same as an own one would be.
     ///
     /// Cancel safety: the socket is closed, and the gateway drops what it had opened for it.
-    pub async fn connect(&self, server: &Approved<Plan>) -> Option<UnixStream> {
+    pub async fn connect(&self, server: &Approved<Plan>) -> Option<SharedConnection> {
         let own = self.own.get_or_init(|| {
             let vault = server.host().accounts()?.vault()?.get().ok()?;
             let key = sharing::key(&vault).ok()??;
@@ -58,7 +57,8 @@ impl SharedGateway {
             server: server.server(),
             fingerprint: server.fingerprint(&facts, key),
         };
-        sharing::connect_shared(&self.socket, wanted, key).await
+        let shared = sharing::connect_shared(&self.socket, wanted, key).await;
+        shared.map(SharedConnection)
     }
 }
 

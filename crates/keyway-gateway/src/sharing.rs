@@ -153,13 +153,13 @@ async fn until_replaced(gateway: &Gateway, served: &Arc<ServedServer>) {
 
 /// What a process wants to share.
 #[derive(Debug, Clone, Copy)]
-pub struct SharedRequest<'a> {
+pub(crate) struct SharedRequest<'a> {
     /// The name of the plugin.
-    pub plugin: &'a str,
+    pub(crate) plugin: &'a str,
     /// The name of the server.
-    pub server: &'a str,
+    pub(crate) server: &'a str,
     /// What a connection of its own would depend on.
-    pub fingerprint: ConnectionFingerprint,
+    pub(crate) fingerprint: ConnectionFingerprint,
 }
 
 /// Says whether a socket exists that only the same user can listen on.
@@ -177,7 +177,7 @@ pub fn is_own_socket(socket: &Path) -> bool {
 /// belongs to another user, or if its connection would be a different one.
 ///
 /// Cancel safety: the socket is closed, and the gateway drops what it had opened for it.
-pub async fn connect_shared(
+pub(crate) async fn connect_shared(
     socket: &Path,
     wanted: SharedRequest<'_>,
     key: &FingerprintKey,
@@ -202,9 +202,13 @@ pub async fn connect_shared(
     Some(stream)
 }
 
+/// A connection of a gateway that this process may use.
+#[derive(Debug)]
+pub struct SharedConnection(pub(crate) UnixStream);
+
 /// Turns a shared connection into one like any other.
-pub fn into_connection(stream: UnixStream) -> Connection {
-    let (input, output) = stream.into_split();
+pub(crate) fn into_connection(shared: SharedConnection) -> Connection {
+    let (input, output) = shared.0.into_split();
     relay::connection(input, output)
 }
 

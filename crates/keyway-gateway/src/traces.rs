@@ -9,6 +9,7 @@
 mod encode;
 mod settings;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ use http::header::CONTENT_TYPE;
 use keyway_auth::ports::{HttpClient, HttpRequest};
 use keyway_secret::Secret;
 use keyway_transport::{HttpClient as Connections, OAuthHttp, TransportError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use self::encode::Batch;
@@ -77,17 +78,18 @@ impl Export {
         Ok(Arc::new(client))
     }
 
-    /// Sends what comes in batches, and what is left once `stop` is told.
+    /// Sends what comes in batches, and what is left once `stop` ends.
     ///
     /// Cancel safety: spans that wait, and a batch that is being sent, are lost.
-    pub async fn run(mut self, http: Arc<dyn HttpClient>, mut stop: oneshot::Receiver<()>) {
+    pub async fn run(mut self, http: Arc<dyn HttpClient>, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
         let mut entries = Vec::new();
         loop {
             // Not biased: spans that were collected are in `entries`, which outlives the future,
             // and those that come after `stop` are taken out below.
             let is_last = tokio::select! {
                 () = self.collect(&mut entries) => false,
-                _ = &mut stop => true,
+                () = &mut stop => true,
             };
             if is_last {
                 while let Ok(entry) = self.entries.try_recv() {

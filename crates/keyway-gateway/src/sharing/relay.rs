@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::SharedConnection;
 use crate::timeouts::CLOSE_GRACE_TIMEOUT;
 use keyway_mcp::bridge::input::{Incoming, Input};
 use keyway_mcp::bridge::output::Output;
@@ -42,13 +43,13 @@ use keyway_mcp::bridge::resume;
 pub async fn relay<F: Future<Output = Connection>>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
-    host: UnixStream,
+    host: SharedConnection,
     alone: impl FnOnce() -> F,
 ) -> io::Result<()> {
     let mut input = Input::new(input);
     let mut output = Output::new(output);
     let said = Said::default();
-    if pass(&mut input, &mut output, host, &said).await? == End::Client {
+    if pass(&mut input, &mut output, host.0, &said).await? == End::Client {
         return Ok(());
     }
     let said = said.0.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -261,7 +261,10 @@ impl Client {
         let (from, output) = tokio::io::duplex(64 * 1024);
         let alone = alone.clone();
         let relaying = tokio::spawn(async move {
-            relay(input, output, stream, || async move { alone.connection() }).await
+            relay(input, output, SharedConnection(stream), || async move {
+                alone.connection()
+            })
+            .await
         });
         Self {
             to,
@@ -341,7 +344,7 @@ async fn a_host_without_a_connection_after_all_is_not_noticed_by_the_client() {
 async fn a_shared_connection_is_one_like_any_other() {
     let home = Home::new(&Named::new("host"));
     let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
-    let mut shared = into_connection(stream);
+    let mut shared = into_connection(SharedConnection(stream));
     let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
     shared.link.send(Frame::new(text).unwrap()).await.unwrap();
     let Some(Event::Frame(answer)) = shared.events.recv().await else {
