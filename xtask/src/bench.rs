@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what we cost, beside others in the same run.
 //!
-//! `check` is our linter and two secret scanners on the same files.
+//! `check` is our linter and three secret scanners on the same tree: each repository of the corpus at
+//! its paths.
 //!
 //! Runs are interleaved, so that a busy moment of the machine hits everyone, and medians are shown.
 //! Not part of `cargo xtask test`: it takes a minute and asks for an idle machine.
@@ -11,6 +12,7 @@ mod recall;
 pub(crate) mod tree;
 pub(crate) mod vault;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,13 +30,20 @@ pub(crate) fn check(
     workspace: &Workspace,
     missing: Missing,
     runs: usize,
+    built: Option<PathBuf>,
 ) -> Result<(), XtaskError> {
     contestants::ensure(workspace, missing)?;
-    let release = ["build", "--release", "--locked", "--package", "keyway-cli"];
-    child::run(&mut child::cargo(workspace, &release))?;
+    let keyway = match built {
+        Some(program) => std::path::absolute(&program).unwrap_or(program),
+        None => {
+            let release = ["build", "--release", "--locked", "--package", "keyway-cli"];
+            child::run(&mut child::cargo(workspace, &release))?;
+            contestants::keyway(workspace)
+        }
+    };
     let corpus = Corpus::copy(workspace)?;
-    let mut broken = whole_corpus(workspace, &corpus, runs)?;
-    broken.extend(one_small_file(workspace, &corpus, runs)?);
+    let mut broken = whole_corpus(workspace, (&corpus, &keyway), runs)?;
+    broken.extend(one_small_file((&corpus, &keyway), runs)?);
     if broken.is_empty() {
         return Ok(());
     }
@@ -44,10 +53,10 @@ pub(crate) fn check(
 /// Returns the promises that a run over all files breaks.
 fn whole_corpus(
     workspace: &Workspace,
-    corpus: &Corpus,
+    (corpus, keyway): (&Corpus, &Path),
     runs: usize,
 ) -> Result<Vec<String>, XtaskError> {
-    let all = contestants::all(workspace, corpus);
+    let all = contestants::all(workspace, corpus, keyway);
     let commands: Vec<&dyn Fn() -> Command> = all
         .iter()
         .map(|found| &*found.command as &dyn Fn() -> Command)
@@ -58,8 +67,8 @@ fn whole_corpus(
     let secrets = corpus.labels.secrets();
     println!("\nwhole corpus, {files} files, median of {runs} runs");
     println!(
-        "{:<24}{:>10}{:>8}{:>14}{:>14}",
-        "", "time", "ratio", "secrets", "false alarms"
+        "{:<24}{:>10}{:>8}{:>14}{:>14}{:>8}{:>11}",
+        "", "time", "ratio", "secrets", "false alarms", "recall", "precision"
     );
     let mut broken = Vec::new();
     for (contestant, median) in all.iter().zip(&medians) {
@@ -67,13 +76,15 @@ fn whole_corpus(
         let score = corpus.labels.score(&contestant.findings(corpus)?);
         let Contestant { name, version, .. } = contestant;
         println!(
-            "{:<24}{:>7.1} ms{ratio:>7.1}×{:>14}{:>14}",
+            "{:<24}{:>7.1} ms{ratio:>7.1}×{:>14}{:>14}{:>8.2}{:>11.2}",
             format!("{name} {version}"),
             milliseconds(*median),
             format!("{} of {secrets}", score.hits),
             score.false_alarms,
+            score.recall,
+            score.precision,
         );
-        if *name != contestants::OURS && ratio < AT_LEAST {
+        if contestant.is_interpreted && ratio < AT_LEAST {
             broken.push(format!(
                 "only {ratio:.1} times as fast as {name}, not {AT_LEAST}"
             ));
@@ -84,12 +95,11 @@ fn whole_corpus(
 
 /// Returns the promise that a run over one file breaks.
 fn one_small_file(
-    workspace: &Workspace,
-    corpus: &Corpus,
+    (corpus, keyway): (&Corpus, &Path),
     runs: usize,
 ) -> Result<Vec<String>, XtaskError> {
     let keyway = || {
-        let mut command = Command::new(contestants::keyway(workspace));
+        let mut command = Command::new(keyway);
         command.arg("check").arg(&corpus.small);
         command
     };
@@ -159,7 +169,7 @@ fn time(command: &mut Command) -> Result<Duration, XtaskError> {
 /// Our own copy of the files, beside nothing else that a scanner might read.
 struct Corpus {
     folder: PathBuf,
-    /// Their names, sorted.
+    /// Their paths, sorted.
     files: Vec<String>,
     labels: Labels,
     /// A small file in a folder of its own.
@@ -176,17 +186,22 @@ impl Corpus {
             fs::remove_dir_all(&bench).map_err(XtaskError::file(&bench))?;
         }
         fs::create_dir_all(&folder).map_err(XtaskError::file(&folder))?;
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&from).map_err(XtaskError::file(&from))? {
-            let entry = entry.map_err(XtaskError::file(&from))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".json") {
-                copy(&entry.path(), &folder.join(&name))?;
-                files.push(name);
-            }
+        let index = from.join("index.tsv");
+        let text = fs::read_to_string(&index).map_err(XtaskError::file(&index))?;
+        // Each repository, at each commit, at its paths.
+        let mut places = BTreeMap::new();
+        for row in text.lines().skip(1) {
+            let cells: Vec<&str> = row.split('\t').collect();
+            let [id, repository, path, commit, ..] = cells.as_slice() else {
+                continue;
+            };
+            let place = format!("{}@{commit}/{path}", repository.replace('/', "+"));
+            copy(&from.join(format!("{id}.json")), &folder.join(&place))?;
+            places.insert((*id).to_owned(), place);
         }
+        let mut files: Vec<String> = places.values().cloned().collect();
         files.sort();
-        let labels = Labels::read(&from)?;
+        let labels = Labels::read(&from, &places)?;
         let small = bench.join("small").join(".mcp.json");
         copy(&workspace.root.join("examples/bearer/.mcp.json"), &small)?;
         Ok(Self {
@@ -215,7 +230,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// How many times as fast as a scanner we promise to be.
+/// How many times as fast as a scanner in Python or JavaScript we promise to be.
 const AT_LEAST: f64 = 20.0;
 
 /// A small file is so quick that more runs cost nothing.

@@ -153,6 +153,20 @@ fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
     }
 }
 
+fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
+    match what {
+        Benchmark::Check {
+            setup,
+            runs,
+            keyway,
+        } => bench::check(workspace, tools::Missing::from_flag(setup), runs, keyway),
+        Benchmark::Vault { setup, runs } => {
+            bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
+        }
+        Benchmark::Memory => bench::memory::measure(workspace),
+    }
+}
+
 fn report(error: &XtaskError) {
     eprintln!("error: {error}");
     let mut cause = error.source();
@@ -319,7 +333,7 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// `keyway check` against two scanners on the corpus, and against `node -e 0` on one file
+    /// `keyway check` against three scanners on the corpus, and against `node -e 0` on one file
     Check {
         /// Install the scanners first, below target/
         #[arg(long)]
@@ -327,6 +341,9 @@ enum Benchmark {
         /// How often each is run
         #[arg(long, default_value_t = 11)]
         runs: usize,
+        /// This optimised program, instead of building one
+        #[arg(long, value_name = "PROGRAM")]
+        keyway: Option<std::path::PathBuf>,
     },
     /// Opening the vault and reading a token, against what `mcp-remote` takes to start
     Vault {

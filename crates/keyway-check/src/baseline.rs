@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use keyway_config::diagnostic::{Diagnostic, Severity};
@@ -47,8 +48,14 @@ impl Baseline {
             path: file.to_path_buf(),
             source,
         };
-        let text = fs::read_to_string(file).map_err(failed)?;
-        let read: Result<BaselineFile<_>, _> = serde_json::from_str(&text);
+        // The repository may name the file: a device or a pipe has no end.
+        if !fs::metadata(file).map_err(failed)?.is_file() {
+            return Err(failed(std::io::Error::other("not a file")));
+        }
+        let mut bounded = fs::File::open(file).map_err(failed)?.take(MAX_BYTES);
+        let mut text = Vec::new();
+        bounded.read_to_end(&mut text).map_err(failed)?;
+        let read: Result<BaselineFile<_>, _> = serde_json::from_slice(&text);
         match read {
             Ok(BaselineFile { findings, .. }) => Ok(Self { findings }),
             Err(_) => Err(failed(std::io::Error::other(
@@ -106,3 +113,6 @@ impl Baseline {
         }
     }
 }
+
+/// Some hundred thousand findings.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;

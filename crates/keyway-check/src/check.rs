@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use keyway::Host;
 use keyway::error::LoadError;
-use keyway::load::tree::{Exclusions, in_parallel};
+use keyway::load::tree::in_parallel;
 use keyway::load::{Loaded, Loader};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
@@ -15,11 +15,11 @@ use keyway_lint::{Context, lint, suppress};
 use crate::baseline::Baseline;
 use crate::earlier::Earlier;
 use crate::error::CheckError;
-use crate::filter::Filter;
+use crate::filter::{Filter, Filtered};
 use crate::fixes::{self, Fixed};
 use crate::report::Report;
-use crate::settings::settings_above;
-use crate::targets::{self, Input, Targets};
+use crate::settings::{named_by_settings, settings_above};
+use crate::targets::{self, Excluded, Input, Targets};
 
 /// What is checked for, and how severely.
 ///
@@ -85,7 +85,7 @@ pub struct Check {
     options: CheckOptions,
     host: Host,
     filter: Filter,
-    exclusions: Option<Exclusions>,
+    exclusions: Option<Excluded>,
     /// The file of known findings; without content if it is yet to be written.
     baseline: Option<(PathBuf, Option<Baseline>)>,
 }
@@ -108,6 +108,20 @@ pub struct Checked {
     pub gone: usize,
     /// What fixes changed, or would change.
     pub fixed: Fixed,
+    /// What the repository's own settings took out of the report.
+    pub by_settings: BySettings,
+}
+
+/// What a repository's `keyway.toml` took out of a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BySettings {
+    /// Warnings and errors that it leaves out; they are among the suppressed ones.
+    pub ignored: usize,
+    /// Warnings and errors that it makes notes.
+    pub lowered: usize,
+    /// Files and folders that it excludes.
+    pub excluded: usize,
 }
 
 impl Checked {
@@ -133,9 +147,7 @@ impl Check {
         };
         let filter = Filter::new(&options.select, &options.ignore, &settings)?;
         let baseline = baseline(&options.known, folder.as_deref(), &settings)?;
-        let exclusions = folder
-            .filter(|_| !settings.exclude.is_empty())
-            .and_then(|folder| Exclusions::new(&folder, &settings.exclude));
+        let exclusions = folder.and_then(|folder| Excluded::new(folder, &settings.exclude));
         options.rigor.pedantic |= settings.pedantic;
         Ok(Self {
             options,
@@ -164,13 +176,14 @@ impl Check {
             failures,
             is_cut,
             paths,
+            excluded,
         } = targets;
         let mut findings = self.lint_all(&plugins);
         let mut fixed = Fixed::default();
         if let FixPolicy::Show(level) | FixPolicy::Write(level) = self.options.fix {
             let mut repaired = plugins.clone();
             fixed = fixes::apply(&mut repaired, level, |loaded| {
-                self.filter.apply(self.lint(loaded).kept)
+                self.filter.apply(self.lint(loaded).kept).kept
             });
             if matches!(self.options.fix, FixPolicy::Write(_)) {
                 fixed.write()?;
@@ -178,9 +191,19 @@ impl Check {
                 findings = self.lint_all(&plugins);
             }
         }
+        let Filtered {
+            kept,
+            ignored,
+            lowered,
+        } = self.filter.apply(findings.kept);
         let mut checked = Checked {
-            diagnostics: self.filter.apply(findings.kept),
-            suppressed: findings.suppressed,
+            diagnostics: kept,
+            suppressed: findings.suppressed + ignored,
+            by_settings: BySettings {
+                ignored,
+                lowered,
+                excluded,
+            },
             plugins,
             failures,
             is_cut,
@@ -221,7 +244,7 @@ impl Check {
             return;
         }
         let before = targets::read(&self.loader(), before, None);
-        let mut old = self.filter.apply(self.lint_all(&before.plugins).kept);
+        let mut old = self.filter.apply(self.lint_all(&before.plugins).kept).kept;
         earlier.rename(&mut old);
         // What an older commit had and this one has not is an improvement, not a stale record.
         let _improved = checked.keep_new(Baseline::of(&old));
@@ -290,10 +313,11 @@ fn baseline(
     folder: Option<&Path>,
     settings: &CheckSettings,
 ) -> Result<Option<(PathBuf, Option<Baseline>)>, CheckError> {
-    let kept = settings.baseline.as_ref();
-    let kept = kept.map(|file| folder.unwrap_or(Path::new("")).join(file));
-    let Some(file) = known.baseline.clone().or(kept) else {
-        return Ok(None);
+    let named = settings.baseline.as_deref().zip(folder);
+    let file = match (&known.baseline, named) {
+        (Some(file), _) => file.clone(),
+        (None, Some((name, folder))) => named_by_settings(folder, name)?,
+        (None, None) => return Ok(None),
     };
     if known.is_updated && !file.exists() {
         return Ok(Some((file, None)));

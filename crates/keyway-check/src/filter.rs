@@ -8,9 +8,34 @@ use crate::error::CheckError;
 /// What the options and the repository say together; options come first.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
+    options: Rules,
+    repository: Rules,
+    severity: Vec<(String, Severity)>,
+}
+
+/// Which rules count.
+#[derive(Debug, Default)]
+struct Rules {
     select: Vec<String>,
     ignore: Vec<String>,
-    severity: Vec<(String, Severity)>,
+}
+
+impl Rules {
+    fn leave_out(&self, found: &Diagnostic) -> bool {
+        let code = found.code.as_str();
+        let is = |names: &[String]| names.iter().any(|name| name == code);
+        !(self.select.is_empty() || is(&self.select)) || is(&self.ignore)
+    }
+}
+
+/// What is left of findings, and what the repository's own settings did to the others.
+#[derive(Debug, Default)]
+pub(crate) struct Filtered {
+    pub(crate) kept: Vec<Diagnostic>,
+    /// How many warnings and errors the repository's settings leave out.
+    pub(crate) ignored: usize,
+    /// How many of them they make notes, which are hardly shown.
+    pub(crate) lowered: usize,
 }
 
 impl Filter {
@@ -26,34 +51,49 @@ impl Filter {
                 .collect::<Result<_, _>>()
                 .map_err(|source| CheckError::Settings { file: None, source })
         };
-        let select = match names(select)? {
-            none if none.is_empty() => settings.select.clone(),
-            some => some,
+        let options = Rules {
+            select: names(select)?,
+            ignore: names(ignore)?,
         };
-        let mut ignored = names(ignore)?;
-        ignored.extend(settings.ignore.iter().cloned());
-        Ok(Self {
+        let select = if options.select.is_empty() {
+            settings.select.clone()
+        } else {
+            Vec::new()
+        };
+        let repository = Rules {
             select,
-            ignore: ignored,
+            ignore: settings.ignore.clone(),
+        };
+        Ok(Self {
+            options,
+            repository,
             severity: settings.severity.clone(),
         })
     }
 
     /// Drops what is not wanted, and changes severities.
-    pub(crate) fn apply(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let mut kept = found;
-        kept.retain(|found| {
-            let code = found.code.as_str();
-            let is = |names: &[String]| names.iter().any(|name| name == code);
-            (self.select.is_empty() || is(&self.select)) && !is(&self.ignore)
-        });
-        for found in &mut kept {
+    ///
+    /// What the repository takes away is counted: its settings are as untrusted as its files.
+    pub(crate) fn apply(&self, found: Vec<Diagnostic>) -> Filtered {
+        let mut filtered = Filtered::default();
+        for mut found in found {
+            let counts = found.severity > Severity::Info;
+            if self.options.leave_out(&found) {
+                continue;
+            }
+            if self.repository.leave_out(&found) {
+                filtered.ignored += usize::from(counts);
+                continue;
+            }
             let code = found.code.as_str();
             let changed = self.severity.iter().find(|(name, _)| name == code);
             if let Some((_, severity)) = changed {
+                let is_lowered = counts && *severity == Severity::Info;
+                filtered.lowered += usize::from(is_lowered);
                 found.severity = *severity;
             }
+            filtered.kept.push(found);
         }
-        kept
+        filtered
     }
 }

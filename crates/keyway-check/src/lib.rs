@@ -22,7 +22,7 @@ mod settings;
 mod targets;
 
 pub use crate::baseline::{Baseline, NewFindings};
-pub use crate::check::{Check, CheckOptions, Checked, FixPolicy, KnownFindings, Rigor};
+pub use crate::check::{BySettings, Check, CheckOptions, Checked, FixPolicy, KnownFindings, Rigor};
 pub use crate::error::CheckError;
 pub use crate::fixes::{Fixed, FixedFile};
 pub use crate::report::{Format, Look, Report, Verbosity};

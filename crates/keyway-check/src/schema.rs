@@ -1,7 +1,11 @@
 //! The contract as a JSON Schema (2020-12) for editors, made from the tables in [`keyway_config::fields`].
 //!
-//! It accepts what the reader loads, other hosts' spellings included, so that no real file turns
-//! red in an editor without a reason. What needs more than kinds is left to `keyway check`.
+//! An editor offers the contract's own names and accepts other hosts' spellings of them. It marks a
+//! field exactly where `unknown-field` does, so that a typing error is seen while it is made, and no
+//! real file turns red without a reason. What needs more than kinds is left to `keyway check`.
+//!
+//! Spellings of other hosts are not `deprecated`: VS Code's service takes a deprecated branch for one
+//! that does not match.
 
 use keyway_config::declared::{TYPE_ALIASES, Transport};
 use keyway_config::fields::{
@@ -44,6 +48,7 @@ fn schema() -> Value {
             "oauth": oauth(),
             "helper": helper(),
             "value": value(),
+            "header": header(),
         },
     })
 }
@@ -93,7 +98,7 @@ fn entry() -> Value {
         let spelling = json!({
             "description": "Deprecated, another host's word: write `url`",
             "type": "string",
-            "deprecated": true,
+            NOT_OFFERED: true,
         });
         properties.insert((*key).to_owned(), spelling);
     }
@@ -101,12 +106,12 @@ fn entry() -> Value {
     let has_url: Vec<Value> = spellings.map(|key| json!({ "required": [key] })).collect();
     let has_command = json!({ "required": ["command"] });
     json!({
-        "description": "A server: `url` for one to connect to, `command` for one to start. Other \
-                        fields are kept; `keyway check` names those that no host knows",
+        "description": "A server: `url` for one to connect to, `command` for one to start. A field \
+                        that begins with `_` is a note",
         "type": "object",
         "properties": properties,
-        "patternProperties": { NOTES: { "$ref": "#/$defs/note" } },
-        "additionalProperties": true,
+        "patternProperties": { NOTE_FIELDS: { "$ref": "#/$defs/note" } },
+        "additionalProperties": false,
         "oneOf": [
             { "title": "remote", "anyOf": has_url },
             { "title": "local", "required": ["command"] },
@@ -119,24 +124,25 @@ fn entry() -> Value {
 }
 
 /// Matches entries whose `type` says one of these transports under any of its names.
+///
+/// A pattern and not a list: VS Code's service also offers what stands in a condition.
 fn has_type(wanted: impl Fn(Transport) -> bool) -> Value {
     let words: Vec<&str> = type_words()
-        .filter(|(_, transport, _)| wanted(*transport))
-        .map(|(word, ..)| word)
+        .filter(|(_, transport)| wanted(*transport))
+        .map(|(word, _)| word)
         .collect();
-    json!({ "properties": { "type": { "enum": words } }, "required": ["type"] })
+    let says = json!({ "pattern": one_of(&words), NOT_OFFERED: true });
+    json!({ "properties": { "type": says }, "required": ["type"] })
 }
 
-/// Returns every word for a transport, and whether it is another host's.
-fn type_words() -> impl Iterator<Item = (&'static str, Transport, bool)> {
-    let own = Transport::ALL
-        .iter()
-        .map(|found| (found.as_str(), *found, false));
-    own.chain(
-        TYPE_ALIASES
-            .iter()
-            .map(|(word, found)| (*word, *found, true)),
-    )
+fn one_of(words: &[&str]) -> String {
+    format!("^({})$", words.join("|"))
+}
+
+/// Returns every word for a transport, other hosts' included.
+fn type_words() -> impl Iterator<Item = (&'static str, Transport)> {
+    let own = Transport::ALL.iter().map(|found| (found.as_str(), *found));
+    own.chain(TYPE_ALIASES.iter().copied())
 }
 
 fn oauth() -> Value {
@@ -145,7 +151,8 @@ fn oauth() -> Value {
         "description": "Settings for automatic OAuth; usually absent",
         "type": "object",
         "properties": properties(OAUTH),
-        "additionalProperties": true,
+        "patternProperties": { NOTE_FIELDS: { "$ref": "#/$defs/note" } },
+        "additionalProperties": false,
         "dependentRequired": { authorization: [token], token: [authorization] },
     })
 }
@@ -156,7 +163,8 @@ fn helper() -> Value {
         "type": "object",
         "properties": properties(HELPER),
         "required": ["command"],
-        "additionalProperties": true,
+        "patternProperties": { NOTE_FIELDS: { "$ref": "#/$defs/note" } },
+        "additionalProperties": false,
     })
 }
 
@@ -168,11 +176,21 @@ fn value() -> Value {
     })
 }
 
+fn header() -> Value {
+    json!({
+        "description": "Text with `${VAR}` or `${VAR:-default}`; a number is written in quotes",
+        "type": "string",
+    })
+}
+
 fn properties(fields: &[FieldSpec]) -> Map<String, Value> {
     let described = fields.iter().map(|field| {
         let mut schema = of_kind(field.kind);
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), field.meaning.into());
+            if field.kind == FieldKind::Note {
+                schema.insert(NOT_OFFERED.to_owned(), true.into());
+            }
         }
         (field.name.to_owned(), schema)
     });
@@ -189,6 +207,10 @@ fn of_kind(kind: FieldKind) -> Value {
         FieldKind::CommandLine => json!({ "type": "array", "items": text_value(), "minItems": 1 }),
         FieldKind::List => json!({ "type": "array", "items": text_value() }),
         FieldKind::Map => json!({ "type": "object", "additionalProperties": text_value() }),
+        FieldKind::Headers => json!({
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/header" },
+        }),
         FieldKind::Milliseconds => json!({ "type": "integer", "minimum": 0 }),
         FieldKind::Port => json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX }),
         FieldKind::Flag => json!({ "type": "boolean" }),
@@ -205,23 +227,28 @@ fn of_kind(kind: FieldKind) -> Value {
     }
 }
 
+/// The contract's words as constants, which editors offer; other hosts' as patterns, which they do not.
 fn transports() -> Vec<Value> {
-    type_words()
-        .map(|(word, transport, is_alias)| {
-            if is_alias {
-                let description = format!("Deprecated: write `{}`", transport.as_str());
-                json!({ "const": word, "deprecated": true, "description": description })
-            } else {
-                json!({ "const": word, "description": transport.meaning() })
-            }
-        })
-        .collect()
+    let own = Transport::ALL.iter().map(
+        |transport| json!({ "const": transport.as_str(), "description": transport.meaning() }),
+    );
+    let others = Transport::ALL.iter().filter_map(|transport| {
+        let aliases = TYPE_ALIASES.iter().filter(|(_, found)| found == transport);
+        let words: Vec<&str> = aliases.map(|(word, _)| *word).collect();
+        let description = format!("Deprecated: write `{}`", transport.as_str());
+        let alias = json!({
+            "type": "string",
+            "pattern": one_of(&words),
+            "description": description,
+        });
+        (!words.is_empty()).then_some(alias)
+    });
+    own.chain(others).collect()
 }
 
 fn command_array() -> Value {
     json!({
         "description": "Deprecated: write the program as `command` and the others as `args`",
-        "deprecated": true,
         "type": "array",
         "items": text_value(),
         "minItems": 1,
@@ -232,8 +259,14 @@ fn text_value() -> Value {
     json!({ "$ref": "#/$defs/value" })
 }
 
-/// Keys that are notes for people.
+/// Keys that are notes for people, where servers stand.
 const NOTES: &str = "^_";
+
+/// The same inside an entry.
+const NOTE_FIELDS: &str = "^[_$]";
+
+/// Keeps a field out of the completions of editors on VS Code's JSON service; others ignore it.
+const NOT_OFFERED: &str = "doNotSuggest";
 
 /// One variable, without a default.
 const REFERENCE: &str = r"^\$\{(env:)?[A-Za-z_][A-Za-z0-9_]*\}$";

@@ -42,4 +42,17 @@ pub(crate) fn settings_above(path: &Path) -> Result<Option<(PathBuf, CheckSettin
     Ok(None)
 }
 
+/// Returns the path of a file that the settings in `folder` name.
+///
+/// The author of the repository wrote them, so they may only name what is in it.
+pub(crate) fn named_by_settings(folder: &Path, name: &str) -> Result<PathBuf, CheckError> {
+    let path = folder.join(name);
+    let real = fs::canonicalize(&path);
+    if real.is_ok_and(|real| !real.starts_with(folder)) {
+        let source = std::io::Error::other("outside the folder of `keyway.toml`, which names it");
+        return Err(CheckError::Baseline { path, source });
+    }
+    Ok(path)
+}
+
 const SETTINGS_FILE: &str = "keyway.toml";

@@ -1,6 +1,8 @@
 //! What is checked: files as they are named, and every host's file below a folder.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use keyway::error::LoadError;
 use keyway::load::tree::Exclusions;
@@ -28,14 +30,36 @@ pub struct Targets {
     pub is_cut: bool,
     /// The paths among the inputs.
     pub(crate) paths: Vec<PathBuf>,
+    /// How many files and folders the repository's settings exclude.
+    pub(crate) excluded: usize,
+}
+
+/// The paths that the settings in a folder exclude.
+#[derive(Debug)]
+pub(crate) struct Excluded {
+    folder: PathBuf,
+    patterns: Exclusions,
+}
+
+impl Excluded {
+    /// Reads the patterns; `None` without any, or if one of them is not a pattern.
+    pub(crate) fn new(folder: PathBuf, patterns: &[String]) -> Option<Self> {
+        if patterns.is_empty() {
+            return None;
+        }
+        let patterns = Exclusions::new(&folder, patterns)?;
+        Some(Self { folder, patterns })
+    }
+
+    /// Says whether a path below `walked` is excluded, wherever below the settings that is.
+    fn has(&self, walked: &Path, below: &Path) -> bool {
+        let path = walked.join(below);
+        path.starts_with(&self.folder) && self.patterns.has(&path)
+    }
 }
 
 /// Reads everything; each input fails on its own.
-pub(crate) fn read(
-    loader: &Loader,
-    inputs: Vec<Input>,
-    exclusions: Option<&Exclusions>,
-) -> Targets {
+pub(crate) fn read(loader: &Loader, inputs: Vec<Input>, exclusions: Option<&Excluded>) -> Targets {
     let mut targets = Targets::default();
     if inputs.is_empty() {
         targets.paths.push(PathBuf::from("."));
@@ -77,9 +101,18 @@ impl Targets {
         }
     }
 
-    fn folder(&mut self, loader: &Loader, folder: &Path, exclusions: Option<&Exclusions>) {
-        let is_excluded = |path: &Path| exclusions.is_some_and(|it| it.has(path));
-        match loader.load_tree(folder, &is_excluded) {
+    fn folder(&mut self, loader: &Loader, folder: &Path, exclusions: Option<&Excluded>) {
+        let walked = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+        // `Relaxed`: the threads of the walk are joined before the number is read.
+        let excluded = AtomicUsize::new(0);
+        let is_excluded = |below: &Path| {
+            let is_excluded = exclusions.is_some_and(|it| it.has(&walked, below));
+            excluded.fetch_add(usize::from(is_excluded), Ordering::Relaxed);
+            is_excluded
+        };
+        let tree = loader.load_tree(folder, &is_excluded);
+        self.excluded += excluded.into_inner();
+        match tree {
             Ok(tree) => {
                 self.plugins.extend(tree.plugins);
                 self.failures.extend(tree.failures);

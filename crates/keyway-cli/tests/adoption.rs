@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test whose fixture is broken must stop; the action's script is really run"
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use keyway_config::dialect::FileScope;
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, Tools};
 use serde_json::Value;
 
 fn repository() -> PathBuf {
@@ -325,31 +326,163 @@ fn action_shows_what_a_pull_request_introduces() {
     );
 }
 
-/// The blocks that authors copy name hooks and inputs that are there.
+/// The blocks that authors copy, in the order of the page: pre-commit, GitHub, GitLab.
+fn blocks() -> Vec<String> {
+    let page = std::fs::read_to_string(repository().join("docs/plugin-authors.md")).unwrap();
+    let blocks = page.split("```yaml\n").skip(1);
+    let blocks: Vec<String> = blocks
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect();
+    assert_eq!(blocks.len(), 3, "{blocks:?}");
+    blocks
+}
+
+fn parsed(block: &str) -> Option<Value> {
+    let folder = Folder::new().file("block.yaml", block);
+    yaml(folder.at("block.yaml").to_str().unwrap())
+}
+
+const AUTHOR: [&str; 4] = ["-c", "user.name=a", "-c", "user.email=a@h.example"];
+
+/// Below `KEYWAY_TOOLS`: the real pre-commit, as a module of this Python.
+const PYTHON: &str = "python/bin/python";
+const PRE_COMMIT: &str = "python/bin/pre-commit";
+
+/// The real pre-commit runs the block; only the address in it is led to a copy of our repository.
 #[test]
-fn blocks_of_the_documentation_are_valid_as_they_stand() {
-    let (Some(hooks), Some(action)) = (yaml(".pre-commit-hooks.yaml"), yaml("action.yml")) else {
+fn the_block_for_pre_commit_runs_as_it_stands() {
+    let Some(tools) = Tools::find(&[PYTHON, PRE_COMMIT]) else {
         return;
     };
-    let page = std::fs::read_to_string(repository().join("docs/plugin-authors.md")).unwrap();
-    let blocks: Vec<&str> = page
-        .split("```yaml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
-    assert_eq!(blocks.len(), 2, "{blocks:?}");
-    let folder = Folder::new();
-    for block in blocks {
-        folder.put("block.yaml", block);
-        let value = yaml(folder.at("block.yaml").to_str().unwrap()).unwrap();
-        if let Some(id) = value.pointer("/repos/0/hooks/0/id") {
-            let mut known = hooks.as_array().unwrap().iter();
-            assert!(known.any(|hook| hook["id"] == *id), "{id}");
-            continue;
+    let files = [
+        ".pre-commit-hooks.yaml",
+        ".ci/fetch",
+        ".ci/pre-commit",
+        "Cargo.toml",
+    ];
+    let text = |file: &str| std::fs::read_to_string(repository().join(file)).unwrap();
+    let hooks = files
+        .iter()
+        .fold(Folder::new(), |all, file| match file.starts_with(".ci/") {
+            true => all.executable(file, text(file)),
+            false => all.file(file, text(file)),
+        })
+        .repository(&files);
+    hooks.git(&[&AUTHOR[..], &["commit", "--quiet", "-m", "first"]].concat());
+    let blocks = blocks();
+    let rev = blocks[0].split("rev: ").nth(1).unwrap().lines().next();
+    hooks.git(&["tag", rev.unwrap()]);
+    let moved = format!(
+        "[url \"file://{}\"]\n\tinsteadOf = https://example.com/keyway.git\n",
+        hooks.path().display()
+    );
+    let home = Folder::new().file(".gitconfig", moved);
+    let release = Release::new("9.9.9");
+    let run = |entry: &str| {
+        let folder = Folder::new()
+            .file(".cursor/mcp.json", entry)
+            .file("src/other.json", "{")
+            .file(".pre-commit-config.yaml", &blocks[0])
+            .repository(&[".cursor/mcp.json", "src/other.json"]);
+        Command::new(tools.at(PYTHON))
+            .args(["-m", "pre_commit", "run", "--all-files", "--verbose"])
+            .current_dir(folder.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", home.path())
+            .env("PRE_COMMIT_HOME", home.at("pre-commit"))
+            .env("KEYWAY_RELEASE_URL", &release.url)
+            .env("KEYWAY_VERSION", "9.9.9")
+            .output()
+            .unwrap()
+    };
+    let bad = run(r#"{"mcpServers": {"s": {}}}"#);
+    let said = shown(&bad.stdout);
+    assert_eq!(bad.status.code(), Some(1), "{said}{}", shown(&bad.stderr));
+    assert!(said.contains("error[invalid-entry]"), "{said}");
+    assert!(said.contains(".cursor/mcp.json:1:"), "{said}");
+    let good = run(r#"{"mcpServers": {"s": {"url": "https://h.example/mcp"}}}"#);
+    let said = shown(&good.stdout);
+    assert_eq!(good.status.code(), Some(0), "{said}{}", shown(&good.stderr));
+    assert!(said.contains("Passed"), "{said}");
+}
+
+/// Every step of the action runs with the inputs of the block, as a runner would pass them; the
+/// release comes from loopback.
+#[test]
+fn the_block_for_github_runs_as_it_stands() {
+    let Some(action) = yaml("action.yml") else {
+        return;
+    };
+    let step = parsed(&blocks()[1]).unwrap();
+    let version = step.pointer("/0/with/version").unwrap().as_str().unwrap();
+    let release = Release::new(version);
+    let folder = Folder::new().file(".roo/mcp.json", r#"{"mcpServers": {"s": {"url": "u"}}}"#);
+    let with = step.pointer("/0/with").and_then(Value::as_object).unwrap();
+    for key in with.keys() {
+        assert!(action["inputs"].get(key).is_some(), "{key}");
+    }
+    let input = |name: &str| match name {
+        "release-url" => release.url.clone(),
+        // Not a pull request.
+        "since" => String::new(),
+        name => {
+            let default = &action["inputs"][name]["default"];
+            let value = with.get(name).unwrap_or(default);
+            value.as_str().unwrap().to_owned()
         }
-        let with = value.pointer("/0/with").and_then(Value::as_object).unwrap();
-        for key in with.keys() {
-            assert!(action["inputs"].get(key).is_some(), "{key}");
-        }
+    };
+    let filled = |text: &str| match text.trim_start_matches("${{ ").trim_end_matches(" }}") {
+        "github.action_path" => repository().display().to_string(),
+        name => input(name.strip_prefix("inputs.").unwrap()),
+    };
+    let mut path = "/usr/bin:/bin".to_owned();
+    let mut codes = Vec::new();
+    for step in action.pointer("/runs/steps").unwrap().as_array().unwrap() {
+        let variables = step["env"].as_object().unwrap().iter();
+        let variables = variables.map(|(name, text)| (name, filled(text.as_str().unwrap())));
+        let output = Command::new("bash")
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c"])
+            .arg(step["run"].as_str().unwrap())
+            .current_dir(folder.path())
+            .env_clear()
+            .env("PATH", &path)
+            .env("RUNNER_TEMP", folder.at("temp"))
+            .env("GITHUB_PATH", folder.at("path.txt"))
+            .envs(variables)
+            .output()
+            .unwrap();
+        codes.push((output.status.code(), shown(&output.stdout)));
+        path = format!("{}:{path}", folder.read("path.txt").trim());
+    }
+    assert_eq!(codes[0].0, Some(0), "{codes:?}");
+    assert_eq!(codes[1].0, Some(1), "{codes:?}");
+    assert!(
+        codes[1].1.contains("::error file=.roo/mcp.json"),
+        "{codes:?}"
+    );
+    assert!(folder.read("keyway.sarif").contains("\"2.1.0\""));
+}
+
+/// The block for GitLab includes our template and sets variables that its job reads.
+#[test]
+fn the_block_for_gitlab_sets_what_the_job_reads() {
+    let (Some(block), Some(template)) = (parsed(&blocks()[2]), yaml("packaging/gitlab.yml")) else {
+        return;
+    };
+    let included = block.pointer("/include/0/remote").unwrap();
+    assert!(
+        included
+            .as_str()
+            .unwrap()
+            .ends_with("/packaging/gitlab.yml")
+    );
+    for name in block["keyway-check"]["variables"]
+        .as_object()
+        .unwrap()
+        .keys()
+    {
+        let known = &template["keyway-check"]["variables"][name];
+        assert!(known.is_string(), "{name}");
     }
 }

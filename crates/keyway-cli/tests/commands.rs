@@ -27,6 +27,7 @@ mod headers;
 mod hidden_input;
 mod hints;
 mod host_files;
+mod hostile_repositories;
 mod install;
 mod isolation;
 mod leaks;

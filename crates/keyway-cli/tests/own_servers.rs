@@ -187,6 +187,73 @@ fn everything_is_adopted_once_secrets_go_to_the_vault_and_every_byte_comes_back(
     }
 }
 
+/// A server in a few lines that notes the variable it was started with.
+const SERVER: &str = r##"printf '%s\n' "$SEARCH_TOKEN" >> "$HEARD"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+  *'"method":"tools/list"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"found","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+  *'"id":'*)
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;
+
+#[test]
+fn program_of_a_client_that_fills_in_nothing_gets_its_value_from_the_vault() {
+    for (client, file, key) in [
+        (
+            "claude-desktop",
+            "home/.config/Claude/claude_desktop_config.json",
+            "mcpServers",
+        ),
+        ("zed", "home/.config/zed/settings.json", "context_servers"),
+        ("lm-studio", "home/.lmstudio/mcp.json", "mcpServers"),
+    ] {
+        let desk = desk();
+        desk.folder.put("server.sh", SERVER);
+        let at = |name: &str| desk.folder.at(name).display().to_string();
+        let (server, heard) = (at("server.sh"), at("heard.txt"));
+        let text = format!(
+            "{{\n  \"{key}\": {{\n    \"search\": {{ \"command\": \"sh\", \"args\": [\"{server}\"], \"env\": {{ \"SEARCH_TOKEN\": \"{TOKEN}\", \"HEARD\": \"{heard}\" }} }},\n    \"plain\": {{ \"command\": \"true\", \"args\": [] }}\n  }}\n}}\n"
+        );
+        desk.folder.put(file, &text);
+        // In the file itself nothing can take the place of the literal; it is said what can be done.
+        let refused = desk.keyway(&["migrate", "env", "--config", file]).run();
+        assert_eq!(refused.code, 1, "{client}: {}", refused.everything());
+        let reason = "fills in no variable there";
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("`keyway adopt --programs`"),
+            "{client}: {}",
+            refused.stderr
+        );
+        // A program is left to its client unless that is asked for.
+        run(&desk, &["adopt", client, "--yes"]);
+        assert_eq!(desk.folder.read(file), text, "{client}");
+        let adopted = run(&desk, &["adopt", client, "--programs", "--yes"]);
+        assert!(!adopted.everything().contains(TOKEN), "{client}");
+        let after = desk.folder.read(file);
+        assert!(!after.contains(TOKEN), "{client}: {after}");
+        let entries: Value = serde_json::from_str(&after).unwrap();
+        assert_eq!(entries[key]["plain"]["command"], "true", "{after}");
+        assert_eq!(entries[key]["search"].get("env"), None, "{after}");
+        let own = desk.folder.read("home/keyway/data/own/.mcp.json");
+        assert!(
+            !own.contains(TOKEN) && own.contains("${SEARCH_TOKEN}"),
+            "{own}"
+        );
+        let tools = run(&desk, &["tools", "own:search"]);
+        assert!(tools.stdout.contains("found"), "{client}");
+        assert_eq!(desk.folder.read("heard.txt"), format!("{TOKEN}\n"));
+        run(&desk, &["adopt", "--undo", "--yes"]);
+        assert_eq!(desk.folder.read(file), text, "{client}");
+    }
+}
+
 #[test]
 fn list_says_what_holds_a_secret_what_is_broken_and_what_does_not_count() {
     let desk = desk();

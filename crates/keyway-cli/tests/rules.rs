@@ -5,6 +5,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a test whose fixture is broken must stop"
 )]
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use keyway_lint::RULES;
 use keyway_testkit::{Folder, Keyway, Outcome};
+use serde_json::Value;
 
 #[test]
 fn every_rule_reports_its_bad_plugin_and_not_its_good_one() {
@@ -33,6 +35,42 @@ fn every_rule_reports_its_bad_plugin_and_not_its_good_one() {
             let is_flawed = FLAWS.iter().any(|flaw| outcome.stdout.contains(flaw));
             if !is_reported && is_flawed {
                 problems.push(format!("{}: `good` has other flaws", rule.id));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// What a hint says and a fix does: its own finding goes, and no error comes that was not there.
+#[test]
+fn every_fix_removes_its_finding_and_brings_no_error() {
+    // What was found, its severity, and whether it can be repaired.
+    let found = |folder: &Folder, arguments: &[&str]| -> Vec<(String, String, bool)> {
+        let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+            .args(["check", ".", "--pedantic", "--format", "json"])
+            .args(arguments.iter().copied());
+        let report: Value = serde_json::from_str(&call.run().stdout).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let found = report["diagnostics"].as_array().unwrap().iter();
+        found
+            .map(|it| {
+                let can_be_fixed = it["fix"].is_object();
+                (text(&it["code"]), text(&it["severity"]), can_be_fixed)
+            })
+            .collect()
+    };
+    let mut problems = Vec::new();
+    for rule in RULES.iter().filter(|rule| rule.fix.is_some()) {
+        let folder = build(&fixtures().join(rule.id.as_str()).join("bad"));
+        let before = found(&folder, &[]);
+        let after = found(&folder, &["--fix", "--unsafe-fixes"]);
+        let has = |code: &str| before.iter().any(|(known, ..)| known == code);
+        for (code, severity, can_be_fixed) in &after {
+            if *can_be_fixed && *code == rule.id.as_str() {
+                problems.push(format!("{code}: it was not repaired"));
+            }
+            if severity == "error" && !has(code) {
+                problems.push(format!("{}: `{code}` is new", rule.id));
             }
         }
     }

@@ -10,10 +10,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
+use keyway_code::Code;
 use keyway_config::declared::EntryFault;
 use keyway_config::document::{Document, DocumentKind, Entry, Wrapper};
+use keyway_config::plugin::Plugin;
 use keyway_config::schema_id::SCHEMA_ID;
 use keyway_config::source::Source;
+use keyway_lint::{Context, lint};
 use keyway_testkit::{Folder, Keyway};
 use serde_json::{Value, json};
 
@@ -55,12 +58,13 @@ fn every_field_is_described_for_editors() {
         }
     }
     let types = &schema["$defs"]["entry"]["properties"]["type"]["anyOf"];
-    let alias = types
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|t| t["const"] == "remote");
-    assert_eq!(alias.unwrap()["description"], "Deprecated: write `http`");
+    let types = types.as_array().unwrap().iter();
+    let alias = types.filter_map(|found| Some((found["pattern"].as_str()?, found)));
+    let alias = alias
+        .into_iter()
+        .find(|(words, _)| words.contains("remote"));
+    let (_, alias) = alias.unwrap();
+    assert_eq!(alias["description"], "Deprecated: write `http`");
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn what_the_reader_loads_is_accepted_and_wrong_kinds_are_not() {
     let good = [
         r#""command": "x", "args": ["a", 1, true], "env": {"A": 1, "B": "${B}"}, "cwd": ".""#,
         r#""type": "local", "command": ["npx", "x"]"#,
-        r#""serverUrl": "https://h.example", "_note": {}, "somethingElse": []"#,
+        r#""serverUrl": "https://h.example", "_note": {}, "$comment": [], "icon": {}"#,
         r#""type": "streamableHttp", "url": "", "timeout": 0, "disabled": false, "tools": null"#,
         r#""url": "wss://h.example", "headersHelper": "./h.sh", "oauth": false"#,
     ];
@@ -145,6 +149,17 @@ fn what_the_reader_loads_is_accepted_and_wrong_kinds_are_not() {
 #[test]
 fn what_never_takes_effect_is_refused_though_it_can_be_read() {
     let validator = validator();
+    for fields in [
+        r#""haeders": {"A": "b"}"#,
+        r#""headers": {"X-Version": 2}"#,
+        r#""headers": {"X-Flag": true}"#,
+        r#""oauth": {"clientID": "c"}"#,
+        r#""oauth": {"scope": "a"}"#,
+        r#""headersHelper": {"command": ["./h.sh"], "ttl": 5}"#,
+    ] {
+        let fields = format!(r#""type": "http", "url": "https://h.example", {fields}"#);
+        assert_eq!(verdicts(&validator, &fields), (true, false), "{fields}");
+    }
     for oauth in [
         r#"{"clientSecret": "not-a-real-token-4711"}"#,
         r#"{"clientSecret": "${A:-not-a-real-token-4711}"}"#,
@@ -198,9 +213,10 @@ fn examples_validate() {
     assert!(files >= 8, "{files}");
 }
 
-/// A file of the corpus validates exactly if the reader loads all its entries.
+/// A file of the corpus validates exactly if the reader loads all its entries and every field of
+/// them has an effect: an editor marks what `keyway check` reports.
 #[test]
-fn real_files_validate_unless_an_entry_is_skipped() {
+fn real_files_validate_unless_an_entry_is_skipped_or_a_field_is_unknown() {
     let Some(corpus) = corpus() else { return };
     let validator = validator();
     let (mut files, mut problems) = (0, Vec::new());
@@ -221,8 +237,10 @@ fn real_files_validate_unless_an_entry_is_skipped() {
         }
         files += 1;
         let text = String::from_utf8(bytes).unwrap();
-        let value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
-        let loads = document.entries.iter().all(|entry| entry.server.is_ok());
+        let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
+        let loads = document.entries.iter().all(|entry| entry.server.is_ok())
+            && !has_unknown_field(document)
+            && headers_are_strings(&value);
         let faults: Vec<String> = validator
             .iter_errors(&value)
             .map(|e| e.to_string())
@@ -234,6 +252,27 @@ fn real_files_validate_unless_an_entry_is_skipped() {
     println!("{files} native files");
     assert!(files > 100, "{files}");
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+fn has_unknown_field(document: Document) -> bool {
+    let plugin = Plugin {
+        documents: vec![document],
+        ..Plugin::default()
+    };
+    let found = lint(&Context::new(&plugin));
+    found
+        .iter()
+        .any(|it| matches!(it.code, Code::UnknownField | Code::MtlsInEntry))
+}
+
+fn headers_are_strings(value: &Value) -> bool {
+    match value {
+        Value::Object(object) => object.iter().all(|(key, value)| match value {
+            Value::Object(headers) if key == "headers" => headers.values().all(Value::is_string),
+            other => headers_are_strings(other),
+        }),
+        _ => true,
+    }
 }
 
 fn is_repeated(entry: &Entry) -> bool {

@@ -1,4 +1,4 @@
-//! Taking over the remote servers that clients have.
+//! Taking over the remote servers that clients have, and programs whose entries hold a credential.
 //!
 //! A server becomes an entry of the person's own plugin, its literal credentials become variables for
 //! the vault, and the client's entry becomes one of ours under the same name. Nothing is written
@@ -14,8 +14,8 @@ use thiserror::Error;
 use crate::claude_code::{ClaudeCode, is_trusted};
 use crate::clients::Client;
 use crate::install::{
-    ClientFile, Home, InstallError, OwnEntry, Receipt, Receipts, Recognised, Remote, StandsFor,
-    entry_name,
+    ClientFile, Home, InstallError, LocalProgram, OwnEntry, Receipt, Receipts, Recognised, Remote,
+    StandsFor, entry_name,
 };
 use crate::own_entries::{OwnEntries, Via, is_plain};
 use crate::survey::{EntryKind, EntryScope, Machine, SurveyedClient, SurveyedEntry};
@@ -64,6 +64,17 @@ pub enum TakeoverNote {
         client: &'static str,
         /// The option.
         option: String,
+    },
+    /// The program is given variables that only its client fills in.
+    #[error(
+        "`{}` of {client} uses variables that only {client} knows; keeping it",
+        printable(name)
+    )]
+    OwnVariables {
+        /// The entry.
+        name: String,
+        /// The client, as people know it.
+        client: &'static str,
     },
     /// An entry of ours would not count.
     #[error("{client} reads `{}` from {} first, which belongs to the project; keeping it, `--project` takes it over there", printable(name), printable(&file.to_string_lossy()))]
@@ -183,8 +194,44 @@ impl<'a> Takeover<'a> {
                 _ => continue,
             };
             if let Some(target) = self.target(surveyed, (entry, remote)) {
-                self.replace(surveyed, (entry, remote), (&target, known))?;
+                self.replace(surveyed, (entry, Taken::Remote(remote)), (&target, known))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Plans what becomes of the programs of a client whose entries hold a credential.
+    ///
+    /// # Errors
+    ///
+    /// As [`Takeover::add`].
+    pub fn add_programs(
+        &mut self,
+        surveyed: &SurveyedClient,
+        known: &dyn Environment,
+    ) -> Result<(), InstallError> {
+        let is_one = |entry: &&SurveyedEntry| {
+            let is_program = matches!(entry.kind, EntryKind::Other(Recognised::Other));
+            is_program && entry.holds_secret && entry.scope == EntryScope::User
+        };
+        for entry in surveyed.entries.iter().filter(is_one) {
+            let document = ClientFile::read(surveyed.client, entry.file.clone())?.document();
+            let mut servers = document.servers();
+            let server = servers.find(|server| server.name == entry.name);
+            let Some(program) = server.and_then(LocalProgram::of) else {
+                self.notes.push(TakeoverNote::OwnVariables {
+                    name: entry.name.clone(),
+                    client: surveyed.client.title,
+                });
+                continue;
+            };
+            let target = Target {
+                file: surveyed.user_file.clone(),
+                keys: vec![surveyed.client.key.to_owned()],
+                is_shared: false,
+            };
+            let taken = Taken::Program(&program);
+            self.replace(surveyed, (entry, taken), (&target, known))?;
         }
         Ok(())
     }
@@ -260,7 +307,7 @@ impl<'a> Takeover<'a> {
     fn replace(
         &mut self,
         surveyed: &SurveyedClient,
-        (entry, remote): (&SurveyedEntry, &Remote),
+        (entry, taken): (&SurveyedEntry, Taken<'_>),
         (target, known): (&Target, &dyn Environment),
     ) -> Result<(), InstallError> {
         let path = target.file.clone();
@@ -281,12 +328,24 @@ impl<'a> Takeover<'a> {
             self.files.retain(|_, (_, receipts)| !receipts.is_empty());
             return Ok(());
         }
-        let server = self.own_server(entry, remote, known)?;
-        let own = if target.is_shared {
-            OwnEntries::anywhere(remote)
-        } else {
-            self.entries
-                .entry(surveyed.client, &server, (self.via, remote))
+        let (server, own) = match taken {
+            Taken::Remote(remote) => {
+                let server = self.own_server(entry, remote, known)?;
+                let own = if target.is_shared {
+                    OwnEntries::anywhere(remote)
+                } else {
+                    let way = (self.via, remote);
+                    self.entries.entry(surveyed.client, &server, way)
+                };
+                (server, own)
+            }
+            Taken::Program(program) => {
+                let name = entry_name(&entry.name);
+                let server = self.home.adopt_program(&name, program, known)?.server;
+                self.servers.push(server.clone());
+                let own = self.entries.run(&server);
+                (server, own)
+            }
         };
         let Some((file, receipts)) = self.files.get_mut(&path) else {
             return Ok(());
@@ -294,7 +353,7 @@ impl<'a> Takeover<'a> {
         let patch = file.put(&entry.name, &own)?;
         let mut receipt = Receipt::new(file, (&entry.name, &own), &patch);
         receipt.own_server = Some(server);
-        if let EntryScope::Plugin { id, .. } = &entry.scope {
+        if let (EntryScope::Plugin { id, .. }, Taken::Remote(remote)) = (&entry.scope, taken) {
             receipt.stands_for = Some(StandsFor {
                 plugin: id.clone(),
                 url: remote.url().expose().clone(),
@@ -367,6 +426,13 @@ impl<'a> Takeover<'a> {
             servers: self.servers,
         })
     }
+}
+
+/// What is taken over.
+#[derive(Clone, Copy)]
+enum Taken<'a> {
+    Remote(&'a Remote),
+    Program(&'a LocalProgram),
 }
 
 /// Looks again which entries count: one of another scope may stand above ours.

@@ -56,8 +56,10 @@ pub enum FieldKind {
     CommandLine,
     /// An array of strings.
     List,
-    /// An object of strings.
+    /// An object of strings; a number or a boolean is read as its text.
     Map,
+    /// An object of header values, which are strings for every host.
+    Headers,
     /// A whole number of milliseconds.
     Milliseconds,
     /// A port.
@@ -91,7 +93,7 @@ pub const ENTRY: &[FieldSpec] = &[
     spec(
         "headers",
         Remote,
-        Map,
+        Headers,
         "Headers sent with every request to this server, filled from `${VAR}`",
     ),
     spec(
@@ -251,8 +253,8 @@ pub const OAUTH_ENDPOINTS: [&str; 2] = ["authorizationUrl", "tokenUrl"];
 
 use AppliesTo::{Both, Local, Remote};
 use FieldKind::{
-    Address, Choice, CommandLine, Flag, Helper, List, Map, Milliseconds, Note, OAuth, Port,
-    Program, Reference, Template, Transport, Words,
+    Address, Choice, CommandLine, Flag, Headers, Helper, List, Map, Milliseconds, Note, OAuth,
+    Port, Program, Reference, Template, Transport, Words,
 };
 
 const fn spec(

@@ -220,10 +220,10 @@ fn kind_of(member: &Member, around: StringRole) -> StringRole {
         .collect();
     match key.as_str() {
         "headers" | "httpheaders" => StringRole::Header,
-        "env" | "environment" => StringRole::Variable,
+        "env" | "environment" | "envs" => StringRole::Variable,
         "args" | "arguments" => StringRole::Arguments,
-        "command" => StringRole::Command,
-        "url" | "serverurl" | "httpurl" => StringRole::Address,
+        "command" | "cmd" => StringRole::Command,
+        "url" | "uri" | "serverurl" | "httpurl" => StringRole::Address,
         "oauth" | "auth" => StringRole::OAuth,
         _ if around == StringRole::OAuth => StringRole::OAuth,
         _ => StringRole::Field,

@@ -87,6 +87,71 @@ fn a_hint_about_a_credential_is_followed_in_every_host() {
     assert!(followed >= 18, "{followed}");
 }
 
+/// Files that are not one map of entries in JSON: what is written down, and what the hint leads to.
+/// The word is the part of the hint that was followed.
+const OTHERS: &[(&str, &str, &str, &str)] = &[
+    (
+        ".codex/config.toml",
+        "[mcp_servers.s]\ncommand = \"x\"\n[mcp_servers.s.env]\nAPI_TOKEN = \"VALUE\"\n",
+        "env_vars",
+        "[mcp_servers.s]\ncommand = \"x\"\nenv_vars = [\"API_TOKEN\"]\n",
+    ),
+    (
+        ".codex/config.toml",
+        "[mcp_servers.s]\nurl = \"https://h.example/mcp\"\nhttp_headers = { X-API-Key = \"VALUE\" }\n",
+        "env_http_headers",
+        "[mcp_servers.s]\nurl = \"https://h.example/mcp\"\nenv_http_headers = { X-API-Key = \"API_TOKEN\" }\n",
+    ),
+    (
+        "goose/config.yaml",
+        "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: x\n    envs:\n      API_TOKEN: VALUE\n",
+        "env_keys",
+        "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: x\n    env_keys: [API_TOKEN]\n",
+    ),
+    (
+        ".continue/mcpServers/a.yaml",
+        "name: a\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: s\n    command: x\n    env:\n      API_TOKEN: VALUE\n",
+        "secrets.API_TOKEN",
+        "name: a\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: s\n    command: x\n    env:\n      API_TOKEN: ${{ secrets.API_TOKEN }}\n",
+    ),
+    (
+        "manifest.json",
+        r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
+        "user_config",
+        r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "${user_config.api_token}"}}}, "user_config": {"api_token": {"type": "string", "title": "t", "description": "d", "sensitive": true, "required": true}}}"#,
+    ),
+    (
+        "server.json",
+        r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": "io.example/s", "description": "d", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "transport": {"type": "stdio"}, "environmentVariables": [{"name": "API_TOKEN", "value": "VALUE"}]}]}"#,
+        "isSecret",
+        r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": "io.example/s", "description": "d", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "transport": {"type": "stdio"}, "environmentVariables": [{"name": "API_TOKEN", "isSecret": true}]}]}"#,
+    ),
+    (
+        "gemini-extension.json",
+        r#"{"name": "s", "version": "1.0.0", "mcpServers": {"s": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
+        "API_TOKEN",
+        r#"{"name": "s", "version": "1.0.0", "mcpServers": {"s": {"command": "x", "env": {"API_TOKEN": "${API_TOKEN}"}}}}"#,
+    ),
+];
+
+#[test]
+fn a_hint_about_a_credential_is_followed_in_files_of_other_layouts() {
+    for (path, text, word, after) in OTHERS {
+        let text = text.replace("VALUE", "not-a-real-token-4711");
+        let all = found(path, &text);
+        let finding = all.iter().find(|it| it.code.as_str() == "literal-secret");
+        let finding = finding.unwrap_or_else(|| panic!("{path}: {all:?}"));
+        let hint = finding.hint.as_deref().unwrap();
+        assert!(hint.contains(word), "{path}: {hint}");
+        let left = found(path, after);
+        let left: Vec<_> = left
+            .iter()
+            .filter(|it| it.severity != Severity::Info)
+            .collect();
+        assert!(left.is_empty(), "{path}: `{hint}` leads to {left:?}");
+    }
+}
+
 #[test]
 fn a_reference_of_another_host_is_rewritten_as_its_hint_says() {
     for dialect in DIALECTS {

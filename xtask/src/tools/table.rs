@@ -248,6 +248,15 @@ pub(super) const TOOLS: &[Tool] = &[
         },
     },
     Tool {
+        name: "VS Code's JSON service",
+        why: "reads what is written for VS Code, and the schema as editors do",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "vscode-json-languageservice",
+            version: "5.7.2",
+        },
+    },
+    Tool {
         name: "oidc-provider",
         why: "a real authorization server",
         found: Found::Package,
@@ -290,6 +299,15 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Pip {
             package: "uv",
             version: "0.13.7",
+        },
+    },
+    Tool {
+        name: "pre-commit",
+        why: "runs our hook as the documentation says",
+        found: Found::Package,
+        source: Source::Pip {
+            package: "pre_commit",
+            version: "4.7.0",
         },
     },
     Tool {

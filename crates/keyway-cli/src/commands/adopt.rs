@@ -44,6 +44,7 @@ Examples:
   keyway adopt claude-code --dry-run
   keyway adopt codex --via gateway
   keyway adopt cursor --project
+  keyway adopt claude-desktop --programs
   keyway adopt --undo")]
 pub(crate) struct Adopt {
     /// MCP client [default: every client found here]
@@ -56,8 +57,11 @@ pub(crate) struct Adopt {
     /// there holds on every machine that has Keyway
     #[arg(long)]
     project: bool,
+    /// Also take over programs whose entries hold a credential, for clients that fill in no variable
+    #[arg(long)]
+    programs: bool,
     /// Restore the entries as they were
-    #[arg(long, conflicts_with_all = ["via", "project"])]
+    #[arg(long, conflicts_with_all = ["via", "project", "programs"])]
     undo: bool,
     #[command(flatten)]
     consent: Consent,
@@ -91,6 +95,9 @@ pub(crate) fn run(arguments: &Adopt, context: &CommandContext) -> Result<Exit, C
     takeover.set_project(arguments.project);
     for client in &surveyed {
         takeover.add(client, &known)?;
+        if arguments.programs {
+            takeover.add_programs(client, &known)?;
+        }
     }
     if context.verbosity != Verbosity::Quiet {
         for note in takeover.notes() {

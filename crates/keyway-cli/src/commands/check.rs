@@ -150,7 +150,28 @@ pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, C
             "warning: {gone} of the baseline no longer there; `--update-baseline` removes them\n"
         ));
     }
-    arguments.print(context, &checked)
+    let exit = arguments.print(context, &checked)?;
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&done_by_settings(checked.by_settings));
+    }
+    Ok(exit)
+}
+
+/// Says what the repository's own settings took out of the report; empty if nothing.
+fn done_by_settings(done: check::BySettings) -> String {
+    let parts = [
+        (done.ignored, "finding", "ignored"),
+        (done.lowered, "finding", "made a note"),
+        (done.excluded, "path", "excluded"),
+    ];
+    let parts = parts.iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, what, done)| format!("{} {done}", counted(*count, what)))
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("by `keyway.toml`: {}\n", parts.join(", "))
 }
 
 impl Check {
@@ -248,7 +269,9 @@ impl Check {
             context.print_aside("warning: no MCP configuration found\n");
         }
         if checked.is_cut {
-            context.print_aside("warning: the folder is too large; not all of it was searched\n");
+            context.print_aside(
+                "warning: the folder is too large or too deep; not all of it was searched\n",
+            );
         }
         Ok(exit)
     }

@@ -12,6 +12,7 @@
 
 mod adopted;
 mod clients;
+mod editors;
 mod gateway;
 mod inspector;
 mod installed;

@@ -3,7 +3,9 @@
 use std::process::{Command, Stdio};
 
 use keyway_testkit::Folder;
+use serde_json::json;
 
+use crate::editors::{SERVICE, ask};
 use crate::tools::{NODE, Tools, keyway};
 
 const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
@@ -133,4 +135,71 @@ fn claude_code_reads_what_import_and_fixes_write() {
     assert_eq!(fixed.code, 0, "{}", fixed.everything());
     let after = host(&tools, &folder, CLAUDE, &["mcp", "get", "docs"]);
     assert!(after.contains("Type: http"), "{after}");
+}
+
+/// Reads a file as VS Code does: JSON with comments, by its own service; no fault is left.
+fn read_by_vs_code(tools: &Tools, text: &str) -> serde_json::Value {
+    let uri = "file:///p/.vscode/mcp.json";
+    let request = json!({ "folder": "file:///p/", "documents": [{ "uri": uri, "text": text }] });
+    let mut answer = ask(tools, &request).remove(0);
+    assert_eq!(answer["faults"], json!([]), "{text}");
+    assert_eq!(answer["errors"], 0, "{text}");
+    answer["value"].take()
+}
+
+#[test]
+fn vs_codes_json_service_reads_what_export_migrate_and_fixes_write() {
+    let Some(tools) = Tools::find(&[NODE, SERVICE]) else {
+        return;
+    };
+    // Into a new file, and into one with comments and trailing commas.
+    let folder = Folder::with_entries(ENTRIES);
+    let printed = exported(&folder, "vs-code");
+    let kept = "{\n  // mine\n  \"servers\": {\n    \"old\": {\"command\": \"true\",},\n  },\n}\n";
+    let folder = folder.file(".vscode/mcp.json", kept);
+    let call = ["export", "vs-code", "--into", ".vscode/mcp.json", "--write"];
+    let outcome = keyway(&folder).args(call).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let merged = folder.read(".vscode/mcp.json");
+    assert!(merged.contains("// mine"), "{merged}");
+    for text in [&printed, &merged] {
+        let value = read_by_vs_code(&tools, text);
+        let inputs = value["inputs"].as_array().unwrap().iter();
+        let ids: Vec<&str> = inputs.map(|it| it["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["docs_key", "docs_token", "local_token"], "{text}");
+        let docs = &value["servers"]["docs"];
+        assert_eq!(docs["type"], "http");
+        let header = &docs["headers"]["Authorization"];
+        assert_eq!(header, "Bearer ${input:docs_token}");
+        let local = &value["servers"]["local"];
+        assert_eq!(local["args"], json!(["a b", "\"c\"\n"]));
+        assert_eq!(local["env"]["LOCAL_TOKEN"], "${input:local_token}");
+    }
+    assert_eq!(
+        read_by_vs_code(&tools, &merged)["servers"]["old"]["command"],
+        "true"
+    );
+
+    let literal = "{ // mine\n  \"servers\": {\n    \"db\": {\"type\": \"http\", \"url\": \"http://127.0.0.1:9/mcp\", \"headers\": {\"Authorization\": \"Bearer not-a-real-token-4711\"}, },\n  },\n}\n";
+    let folder = Folder::new().file(".vscode/mcp.json", literal);
+    let migrate = "migrate env --config .vscode/mcp.json --write --offline";
+    let outcome = keyway(&folder).args(migrate.split(' ')).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let migrated = folder.read(".vscode/mcp.json");
+    let value = read_by_vs_code(&tools, &migrated);
+    assert_eq!(value["inputs"][0]["password"], true, "{migrated}");
+    let id = value["inputs"][0]["id"].as_str().unwrap();
+    let header = &value["servers"]["db"]["headers"]["Authorization"];
+    assert_eq!(header, &format!("Bearer ${{input:{id}}}"), "{migrated}");
+
+    // A wrapper and a reference of another host, mended.
+    let foreign = "{\n  // mine\n  \"servers\": {\n    \"db\": {\"type\": \"http\", \"url\": \"http://127.0.0.1:9/mcp\", \"headers\": {\"Authorization\": \"Bearer ${DB_TOKEN}\"}, },\n  },\n}\n";
+    let folder = folder.file(".vscode/mcp.json", foreign);
+    let fix = "check .vscode/mcp.json --fix --unsafe-fixes";
+    let outcome = keyway(&folder).args(fix.split(' ')).run();
+    let fixed = folder.read(".vscode/mcp.json");
+    assert_ne!(fixed, foreign, "{}", outcome.everything());
+    let value = read_by_vs_code(&tools, &fixed);
+    let header = &value["servers"]["db"]["headers"]["Authorization"];
+    assert_eq!(header, "Bearer ${env:DB_TOKEN}", "{fixed}");
 }

@@ -23,7 +23,7 @@ use keyway_secret::Secret;
 use self::values::Values;
 use super::receipts::make;
 use super::value::Value;
-use super::{Command, InstallError, Patch, Remote, json};
+use super::{Command, InstallError, LocalProgram, Patch, Remote, json};
 use crate::clients::Tolerance;
 use keyway::error::{LoadError, WriteError};
 use keyway::{read, write};
@@ -126,6 +126,46 @@ impl Home {
         let (text, env) = moved(&server, text, env, environment, &mut variables)?;
         self.document.1 = text;
         self.values = env;
+        Ok(Adoption { server, variables })
+    }
+
+    /// Takes a program over. Its literal credentials become variables, other texts stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::adopt`].
+    pub fn adopt_program(
+        &mut self,
+        name: &str,
+        program: &LocalProgram,
+        environment: &dyn Environment,
+    ) -> Result<Adoption, InstallError> {
+        let LocalProgram {
+            command,
+            args,
+            env,
+            cwd,
+        } = program;
+        let text = |text: &Secret<String>| Value::Text(text.expose().clone());
+        let args = args.iter().map(|it| it.expose().clone()).collect();
+        let mut members = vec![
+            ("type".to_owned(), Value::Text("stdio".to_owned())),
+            ("command".to_owned(), text(command)),
+            ("args".to_owned(), Value::Texts(args)),
+        ];
+        if !env.is_empty() {
+            let env = env.iter().map(|(name, value)| (name.clone(), text(value)));
+            members.push(("env".to_owned(), Value::Members(env.collect())));
+        }
+        if let Some(cwd) = cwd {
+            members.push(("cwd".to_owned(), text(cwd)));
+        }
+        let mut variables = Vec::new();
+        let (server, document) = self.with_entry(name, &Value::Members(members))?;
+        let values = self.values.clone();
+        let (document, values) = moved(&server, document, values, environment, &mut variables)?;
+        self.document.1 = document;
+        self.values = values;
         Ok(Adoption { server, variables })
     }
 
@@ -265,8 +305,8 @@ impl std::fmt::Debug for Home {
     }
 }
 
-/// Moves what is left of literal credentials, those that the address shows by their shape alone, to
-/// variables as well.
+/// Moves what is left of literal credentials to variables as well: those that the address shows by
+/// their shape alone, and all of a program.
 fn moved(
     server: &str,
     text: String,
@@ -305,7 +345,7 @@ fn moved(
     variables.extend(plan.variables().into_iter().map(str::to_owned));
     let text = plan.documents.first().map(|change| change.after.clone());
     let text = text.filter(|text| literals(text).0 == 0);
-    let text = text.ok_or_else(|| InstallError::CredentialInAddress {
+    let text = text.ok_or_else(|| InstallError::CredentialNotMoved {
         name: server.to_owned(),
     })?;
     Ok((text, plan.env.map(|env| env.after).or(env)))

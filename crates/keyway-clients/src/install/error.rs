@@ -87,9 +87,9 @@ pub enum InstallError {
         /// The file.
         path: String,
     },
-    /// A credential in an address cannot become a variable.
-    #[error("the URL of `{name}` holds a credential that cannot be moved to a variable")]
-    CredentialInAddress {
+    /// A credential in an address, or in a part of an argument, cannot become a variable.
+    #[error("`{name}` holds a credential that cannot be moved to a variable")]
+    CredentialNotMoved {
         /// The entry.
         name: String,
     },

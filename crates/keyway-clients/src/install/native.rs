@@ -64,7 +64,7 @@ fn remote_of(transport: Transport, declared: &DeclaredRemote) -> Recognised {
 }
 
 /// Writes a text as an entry of ours has it; `None` if it refers to what only its host knows.
-fn in_our_words(template: &Template) -> Option<String> {
+pub(super) fn in_our_words(template: &Template) -> Option<String> {
     let mut text = String::new();
     for part in template.parts() {
         match part {

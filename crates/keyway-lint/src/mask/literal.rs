@@ -232,16 +232,20 @@ fn is_harmless(text: &str) -> bool {
         || matches!(text, "true" | "false" | "yes" | "no" | "on" | "off")
 }
 
-/// Says whether another host's reference is a plain name.
+/// Says whether another host's reference is a plain name, or the path of a file.
 fn is_benign(reference: &str) -> bool {
     let inside = reference
         .strip_prefix("${")
         .and_then(|rest| rest.strip_suffix('}'));
+    // Continue writes two braces: `${{ secrets.NAME }}`.
+    let inside = inside.map(|it| it.trim_start_matches('{').trim_end_matches('}').trim());
     inside.is_some_and(|inside| {
+        let is_file = inside.starts_with("file:");
+        let marks = if is_file { "_:.-/~" } else { "_:.-" };
         inside.len() <= 60
             && inside
                 .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
+                .all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
             && runs(inside, 0..inside.len()).is_empty()
     })
 }

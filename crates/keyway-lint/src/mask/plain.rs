@@ -16,6 +16,11 @@ pub(super) fn is_reference(value: &str) -> bool {
     if !runs(word, 0..word.len()).is_empty() {
         return false;
     }
+    // opencode and Windsurf read a file by its path.
+    let file = word.trim_start_matches('$').strip_prefix("{file:");
+    if file.is_some_and(|file| file.ends_with('}')) {
+        return true;
+    }
     let found = lookalike(&Template::parse(value));
     found.is_some_and(|reference| match reference.syntax {
         // A password may begin with a dollar sign, but hardly one all in capitals.
@@ -39,7 +44,10 @@ pub(super) fn is_path(key: &str, value: &str) -> bool {
     let has_parts = value.matches(['/', '\\']).count() >= 2;
     let is_spoken = value.contains([' ', '=', '@', '?', '"', '\'']);
     let is_rooted = is_drive || begins.iter().any(|start| value.starts_with(start));
-    !is_credential_key(key) && is_rooted && has_parts && !is_spoken
+    // A folder that the host knows, as in `${workspaceFolder}/bin`.
+    let behind = value.strip_prefix("${").and_then(|it| it.split_once('}'));
+    let is_below_variable = behind.is_some_and(|(_, rest)| rest.starts_with(['/', '\\']));
+    !is_credential_key(key) && !is_spoken && (is_rooted && has_parts || is_below_variable)
 }
 
 /// Says whether a key may name a credential: as the rules judge names, and more.

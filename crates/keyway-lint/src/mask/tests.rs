@@ -56,6 +56,7 @@ fn what_only_resembles_a_word_or_a_reference_is_hidden_in_the_place_of_a_secret(
         r#"{"s": {"passphrase": "hunter hunter"}}"#,
         r#"{"s": {"x": "hunter hunter hunter hunter"}}"#,
         r#"{"s": {"sessionId": "/hunter/hunter/x"}}"#,
+        r#"{"s": {"env": {"DB_PASSWORD": "${X}/hunter"}}}"#,
     ] {
         assert!(!masked(text).contains("hunter"), "{}", masked(text));
     }
@@ -161,4 +162,71 @@ fn columns_and_lines_are_kept() {
         masked(text),
         "{\"s\": {\"env\": {\"A\": \"gehä•••••••••••••\", \"B\": \"${B}\"}}}\n"
     );
+}
+
+/// Of every host's file the credential is hidden and nothing else: references in the host's own
+/// way, words, names of variables, addresses and paths are what a finding is about.
+#[test]
+fn in_every_hosts_file_only_the_credential_is_hidden() {
+    use keyway_config::document::{Document, DocumentKind};
+
+    let secret = "hq7Zt9Lw2pXc4VbN";
+    let hidden = "hq7Z••••••••••••";
+    for (path, text) in [
+        (
+            ".mcp.json",
+            r#"{"mcpServers": {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/bin/run", "env": {"A": "${API_TOKEN:-}", "MODE": "read-only", "API_KEY": "SECRET"}}}}"#,
+        ),
+        (
+            ".vscode/mcp.json",
+            "{\n\"servers\": {\"s\": {\"command\": \"${workspaceFolder}/bin/run\", \"env\": {\"A\": \"${input:api-token}\", \"B\": \"${env:HOME}/x\", \"API_KEY\": \"SECRET\",}}}}",
+        ),
+        (
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"s": {"url": "https://h.example/v1/mcp", "headers": {"Authorization": "Bearer ${env:API_TOKEN}", "X-API-Key": "SECRET"}}}}"#,
+        ),
+        (
+            ".codex/config.toml",
+            "[mcp_servers.s]\ncommand = \"/opt/tools/bin/run\"\nargs = [\"--mode\", \"read-only\"]\nenv_vars = [\"API_TOKEN\"]\n[mcp_servers.s.env]\nMODE = \"read-only\"\nAPI_KEY = \"SECRET\"\n",
+        ),
+        (
+            ".gemini/settings.json",
+            r#"{"mcpServers": {"s": {"command": "./bin/run", "env": {"A": "$API_TOKEN", "B": "${API_TOKEN}", "API_KEY": "SECRET"}}}}"#,
+        ),
+        (
+            "gemini-extension.json",
+            r#"{"name": "e", "mcpServers": {"s": {"command": "${extensionPath}${/}run", "env": {"A": "$API_TOKEN", "API_KEY": "SECRET"}}}}"#,
+        ),
+        (
+            "opencode.json",
+            r#"{"mcp": {"s": {"type": "local", "command": ["npx", "-y", "@scope/server"], "environment": {"A": "{env:API_TOKEN}", "B": "{file:~/token.txt}", "API_KEY": "SECRET"}}}}"#,
+        ),
+        (
+            "goose/config.yaml",
+            "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: /opt/tools/bin/run\n    args: [--mode, read-only]\n    env_keys: [API_TOKEN]\n    envs:\n      MODE: read-only\n      API_KEY: SECRET\n",
+        ),
+        (
+            ".continue/mcpServers/a.yaml",
+            "mcpServers:\n  - name: s\n    command: run\n    env:\n      A: ${{ secrets.API_TOKEN }}\n      API_KEY: SECRET\n",
+        ),
+        (
+            "manifest.json",
+            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "node", "mcp_config": {"command": "node", "args": ["${__dirname}/server/index.js"], "env": {"A": "${user_config.api_token}", "API_KEY": "SECRET"}}}}"#,
+        ),
+        (
+            "windsurf/mcp_config.json",
+            r#"{"mcpServers": {"s": {"serverUrl": "https://h.example/mcp", "headers": {"X-A": "${file:~/.config/token}", "X-API-Key": "SECRET"}}}}"#,
+        ),
+        (
+            ".zed/settings.json",
+            r#"{"theme": "One Dark", "context_servers": {"s": {"command": "/usr/local/bin/run", "env": {"LOG_LEVEL": "debug", "API_KEY": "SECRET"}}}}"#,
+        ),
+    ] {
+        let written = text.replace("SECRET", secret);
+        let source = Source::new(path, written.as_bytes());
+        let document = Document::parse_at(path, source, DocumentKind::Entries);
+        let mask = Mask::new(&document.source, Some(&document.tree), &[]);
+        let shown = mask.apply(&written, 0..written.len());
+        assert_eq!(shown, text.replace("SECRET", hidden), "{path}");
+    }
 }

@@ -101,6 +101,9 @@ impl Walk<'_> {
             ValuePlace::Harmless => runs(value, 0..value.len()),
             ValuePlace::CommandLine => command_line(value),
             ValuePlace::Address => address(value),
+            ValuePlace::Argument if is_plain_argument(above.previous, value) => {
+                runs(value, 0..value.len())
+            }
             ValuePlace::Argument => argument(value, above.previous),
             ValuePlace::Other | ValuePlace::Secret if is_plain(above.key, value) => Vec::new(),
             ValuePlace::Other | ValuePlace::Secret if is_path(above.key, value) => {
@@ -172,6 +175,14 @@ impl Walk<'_> {
     }
 }
 
+/// Says whether an argument is a word or a path behind a flag that names no credential.
+fn is_plain_argument(previous: Option<&str>, value: &str) -> bool {
+    // A short flag does not say what it is for.
+    let flag = previous.and_then(|flag| flag.strip_prefix("--"));
+    let flag = flag.filter(|flag| !flag.contains('='));
+    flag.is_some_and(|flag| is_plain(flag, value) || is_path(flag, value))
+}
+
 /// Says whether a value is one plain word, right or mistyped.
 fn is_word(value: &str) -> bool {
     value
@@ -227,7 +238,14 @@ fn below(place: ValuePlace, key: &str) -> ValuePlace {
 }
 
 /// Objects whose values are headers or variables, in our files and in those of other hosts.
-const SECRET_PLACES: &[&str] = &["headers", "http_headers", "env", "environment", "env_vars"];
+const SECRET_PLACES: &[&str] = &[
+    "headers",
+    "http_headers",
+    "env",
+    "environment",
+    "env_vars",
+    "envs",
+];
 const ARGUMENT_PLACES: &[&str] = &["args", "arguments"];
 const ADDRESS_ENDINGS: &[&str] = &[
     "url",
@@ -245,9 +263,12 @@ const HARMLESS: &[&str] = &[
     "clientid",
     "cwd",
     "description",
+    "dxt_version",
+    "env_keys",
     "envfile",
     "icon",
     "license",
+    "manifest_version",
     "mcpservers",
     "name",
     "note",

@@ -204,7 +204,7 @@ impl Obstacle {
         match self {
             Self::Foreign(_) => "write the variable by hand in the way of that host",
             Self::NotReplaced(_) => {
-                "move the entry to a plugin with `keyway import`, store the value with `keyway env set`, and let `keyway install` put an entry of Keyway in its place"
+                "`keyway adopt --programs` puts the value into the vault and an entry of Keyway in its place, in your own files; of a shared file, move the entry to a plugin with `keyway import`"
             }
             Self::ByHand(_) => "move it there by hand",
             Self::OwnFile => "set the variable to that value in your shell, then run this again",

@@ -5,7 +5,7 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
 use keyway_config::usage::FieldRole;
 
-use super::walk::by_name;
+use super::walk::{asked_for, by_name};
 use super::{Context, Report, Rule};
 use crate::literals::{Literal, LiteralPlace};
 use crate::secrets::{Reason, Vendor};
@@ -68,6 +68,9 @@ fn next_step(document: &Document, literal: &Literal) -> String {
         (Some(written), None) if variable.is_some() => format!("use `{written}`{elsewhere}"),
         (Some(_), None) => format!("use a variable{elsewhere}"),
         (None, None) => {
+            if let Some(asked) = asked_for(dialect, variable.unwrap_or("NAME")) {
+                return format!("{asked}; then rotate the value, since it was written down");
+            }
             return format!(
                 "{} replaces no variables: keep the entry in a plugin and start it by `keyway run`; then rotate the value, since it was written down",
                 dialect.name

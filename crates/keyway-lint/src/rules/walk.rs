@@ -1,10 +1,11 @@
 //! How rules walk over the raw objects of entries, and how they name what they find.
 
 use keyway_config::declared::{DeclaredServer, EntryFault};
-use keyway_config::dialect::HostFieldRole;
+use keyway_config::dialect::{Asks, Dialect, HostFieldRole};
 use keyway_config::document::{Document, Entry};
 use keyway_config::json::Object;
 use keyway_config::plugin::Plugin;
+use keyway_config::portable::input_id;
 use keyway_config::template::environment_name;
 use keyway_config::usage::FieldRole;
 use keyway_secret::printable;
@@ -72,10 +73,26 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
     match (own, by_name(document, role)) {
         (_, Some(key)) => format!("name the variable in `{key}`, which each person sets"),
         (Some(own), None) => format!("write `{}` instead, which each person sets", shown(&own)),
-        (None, None) => format!(
-            "{} replaces no variables here; start the server through `keyway run`, which does",
-            dialect.name
-        ),
+        (None, None) => asked_for(dialect, &name).unwrap_or_else(|| {
+            format!(
+                "{} replaces no variables here; start the server through `keyway run`, which does",
+                dialect.name
+            )
+        }),
+    }
+}
+
+/// Says how a host that fills in no variable asks the person for a value; `None` if it does not.
+pub(super) fn asked_for(dialect: &Dialect, name: &str) -> Option<String> {
+    let id = shown(&input_id(name));
+    match dialect.asks {
+        Asks::UserConfig => Some(format!(
+            "write `${{user_config.{id}}}` and declare `{id}` in `user_config` as `sensitive`"
+        )),
+        Asks::InPlace => {
+            Some("remove the value and set `isSecret`, so that it is asked for".to_owned())
+        }
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
@@ -213,6 +213,7 @@ fn find(folder: &Path, is_excluded: &(dyn Fn(&Path) -> bool + Sync)) -> (Vec<Can
     // the threads are joined before the result is read.
     let found = Mutex::new(Vec::new());
     let seen = AtomicUsize::new(0);
+    let is_too_deep = AtomicBool::new(false);
     let walk = WalkBuilder::new(folder)
         .hidden(false)
         .max_depth(Some(MAX_DEPTH))
@@ -231,6 +232,9 @@ fn find(folder: &Path, is_excluded: &(dyn Fn(&Path) -> bool + Sync)) -> (Vec<Can
             if entry.depth() > 0 && is_excluded(below) {
                 return WalkState::Skip;
             }
+            if entry.depth() >= MAX_DEPTH && entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                is_too_deep.store(true, Ordering::Relaxed);
+            }
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(candidate) = candidate(path)
             {
@@ -244,7 +248,8 @@ fn find(folder: &Path, is_excluded: &(dyn Fn(&Path) -> bool + Sync)) -> (Vec<Can
         })
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let is_cut = seen.into_inner() >= MAX_ENTRIES || found.len() >= MAX_FILES;
+    let is_cut =
+        seen.into_inner() >= MAX_ENTRIES || found.len() >= MAX_FILES || is_too_deep.into_inner();
     (found, is_cut)
 }
 

@@ -250,6 +250,11 @@ does a credential in the URL; the values go to the vault. The client's entry kee
 switches, limits and lists of tools. An entry with something that has no counterpart stays, and is
 named.
 
+Some clients fill in no variable at all, such as Claude Desktop, Zed and LM Studio, so a program there
+can only be given a credential in plain text. `keyway adopt CLIENT --programs` also takes over the
+programs whose entries hold one: the value goes to the vault, the entry becomes one of Keyway's, and
+Keyway starts the program with the value.
+
 | CLIENT | what stands where | what Keyway writes |
 |---|---|---|
 | `claude-code` | your entry, for all projects or for one | the same entry in place |

@@ -70,7 +70,7 @@ impl Values<'_> {
 
     /// A variable in an address is encoded when it is filled in, so it holds what the text means.
     fn parameter(&mut self, field: &str, value: &str) -> Result<String, InstallError> {
-        let not_moved = || InstallError::CredentialInAddress {
+        let not_moved = || InstallError::CredentialNotMoved {
             name: self.server.to_owned(),
         };
         // A plus sign is a blank to some servers and itself to others.
