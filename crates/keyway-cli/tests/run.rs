@@ -4,11 +4,16 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Desk, Running, eventually};
+use keyway_testkit::{
+    self as testkit, Answer, Desk, Folder, Gateway, Keyway, Running, Upstream, eventually, mcp,
+};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -92,6 +97,40 @@ fn an_error_of_the_one_server_says_what_to_do_and_who_can_do_it() {
     }
     assert_eq!(error["data"]["fixable_by"], "server-operator", "{answer}");
     assert_eq!(error["data"]["state"], "needs-auth", "{answer}");
+}
+
+/// A client that starts while the server is down gets the tools that the last one saw, whatever
+/// way the server is authenticated to.
+#[test]
+fn tools_of_a_server_that_is_down_at_the_start_are_those_of_the_last_look() {
+    let is_down = Arc::new(AtomicBool::new(false));
+    let down = Arc::clone(&is_down);
+    let server = Upstream::start(move |request| {
+        if down.load(Ordering::SeqCst) {
+            return Answer::empty(500);
+        }
+        mcp(request, |method, _| {
+            let tools = json!({ "tools": [{ "name": "echo", "inputSchema": {"type": "object"} }] });
+            (method == "tools/list").then_some(tools)
+        })
+    });
+    let entry = json!({ "url": server.url("/mcp"), "type": "http", "headers": {"X-Key": "${KEY}"} });
+    let folder = Folder::with_entries(&json!({ "s": entry }).to_string());
+    let keyway = || {
+        Keyway::new(KEYWAY, folder.path())
+            .env("KEYWAY_HOME", folder.at("home"))
+            .env("KEY", "k")
+    };
+    // There is a vault.
+    drop(Gateway::token(keyway(), &["--name", "n"]));
+    let run = || keyway().args(&["run", "--trust", "s"]);
+    let mut client = testkit::Client::start(&run());
+    assert_eq!(client.tools(), ["echo"]);
+    drop(client.leave());
+    is_down.store(true, Ordering::SeqCst);
+    let mut client = testkit::Client::start(&run());
+    assert_eq!(client.tools(), ["echo", "status"]);
+    drop(client.leave());
 }
 
 /// A token that is renewed ahead of its end is kept even if the client leaves meanwhile: by then the
