@@ -114,7 +114,8 @@ fn tools_of_a_server_that_is_down_at_the_start_are_those_of_the_last_look() {
             (method == "tools/list").then_some(tools)
         })
     });
-    let entry = json!({ "url": server.url("/mcp"), "type": "http", "headers": {"X-Key": "${KEY}"} });
+    let entry =
+        json!({ "url": server.url("/mcp"), "type": "http", "headers": {"X-Key": "${KEY}"} });
     let folder = Folder::with_entries(&json!({ "s": entry }).to_string());
     let keyway = || {
         Keyway::new(KEYWAY, folder.path())
