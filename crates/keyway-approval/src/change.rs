@@ -23,13 +23,17 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Compares a question with what was approved last for its entry; `None` if nothing was.
+    /// Compares a question with what was approved last for its entry; `None` if nothing was, or if
+    /// an approval covers the question as it is.
     ///
     /// A store that cannot be read has nothing to compare with.
     #[must_use]
     pub fn since(question: &Question, store: &dyn ApprovalStore) -> Option<Self> {
         let (source, server) = (&question.source, &question.server);
         let approval = store.find(source, server).ok()??;
+        if approval.covers(&question.digest) {
+            return None;
+        }
         let files = store.find_files(source, server).ok().flatten();
         Some(Self::between(&approval, question, files.as_ref()))
     }

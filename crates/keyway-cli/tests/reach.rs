@@ -188,7 +188,7 @@ fn a_program_that_ends_at_once_is_reported_with_its_last_words_and_what_it_may_h
         "{}",
         outcome.everything()
     );
-    let expected = "  caused by: the server process ended with exit code 3\n  | got [redacted]\n  | REGION must be set\n\nhint: of your shell it did not get REGION, GITHUB_TOKEN; if it needs one: keyway trust grant s --env REGION\n";
+    let expected = "  caused by: the server process ended with exit code 3\n  | got [redacted]\n  | REGION must be set\n\nhint: it did not get REGION of your shell; if it needs it: keyway trust grant s --env REGION\n";
     assert!(outcome.stderr.ends_with(expected), "{}", outcome.stderr);
     // The command that is named does what it says, and for `--trust` as well.
     assert_eq!(call(&["trust", "grant", "s", "--env", "REGION"]).code, 0);

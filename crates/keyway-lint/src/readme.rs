@@ -18,6 +18,7 @@ use keyway_config::usage::{Use, names, uses};
 use thiserror::Error;
 
 use self::obtain::how_to_get;
+use crate::literals;
 
 /// Writes the section, markers included; the same plugin always gives the same text.
 #[must_use]
@@ -169,6 +170,7 @@ fn write_table(
         text,
         "\n### {title}\n\n| {first} | Used for | {last} |\n|---|---|---|\n"
     );
+    let secret_defaults = secret_defaults(plugin);
     for name in names {
         let of_name: Vec<&Use<'_>> = all.iter().filter(|u| u.variable.name == *name).collect();
         let mut prompts = plugin.prompts().filter(|prompt| prompt.variable == *name);
@@ -180,6 +182,7 @@ fn write_table(
         let obtain = note(plugin, &["variables", name, "obtain"]).map(|text| cell(&text));
         let described = || prompt?.description.as_deref().map(cell);
         let last = match default.filter(|_| title == "Optional variables") {
+            Some(_) if secret_defaults.iter().any(|it| it == name) => LITERAL_DEFAULT.to_owned(),
             Some(default) if obtain.is_none() => format!("`{}`", cell(default)),
             _ => obtain
                 .or_else(described)
@@ -189,6 +192,12 @@ fn write_table(
         let used = used_for(&of_name);
         let _ = writeln!(text, "| `{}` | {used} | {last} |", cell(shown));
     }
+}
+
+/// Returns the variables whose default is a credential: it is written down once too often already.
+fn secret_defaults(plugin: &Plugin) -> Vec<String> {
+    let literals = plugin.documents.iter().flat_map(literals::in_document);
+    literals.filter_map(|literal| literal.default_of).collect()
 }
 
 fn used_for(uses: &[&Use<'_>]) -> String {
@@ -281,6 +290,8 @@ pub const BEGIN: &str = "<!-- keyway:begin -->";
 /// Closes the section.
 pub const END: &str = "<!-- keyway:end -->";
 
+const LITERAL_DEFAULT: &str = "a default that must be removed (`keyway check` says where)";
+
 #[cfg(test)]
 mod tests {
     use keyway_config::document::Document;
@@ -306,6 +317,22 @@ mod tests {
             ],
             ..Plugin::default()
         }
+    }
+
+    #[test]
+    fn a_credential_in_a_default_is_not_repeated() {
+        let token = ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat();
+        let entries = format!(
+            r#"{{"a": {{"type": "http", "url": "https://h.example/mcp",
+                "headers": {{"Authorization": "Bearer ${{T:-{token}}}", "X-Tenant": "${{TENANT:-{token}}}"}}}}}}"#
+        );
+        let source = Source::new(".mcp.json", entries.as_bytes());
+        let text = section(&Plugin {
+            root: "/p".into(),
+            documents: vec![Document::parse(source, DocumentKind::Entries)],
+            ..Plugin::default()
+        });
+        assert!(text.contains("`TENANT`") && !text.contains("sbp_"), "{text}");
     }
 
     #[test]

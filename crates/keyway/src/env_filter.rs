@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 
 use keyway_config::resolve::SpecEndpoint;
-use keyway_lint::secrets::is_credential_name;
 use keyway_transport::ChildKind;
 
 use crate::connect::{Target, child_env, exposed, host_env};
@@ -19,26 +18,20 @@ pub(crate) fn withheld(environment: &[(OsString, OsString)], target: Target<'_>)
     env.withheld().to_vec()
 }
 
-/// Picks the names that a program may have missed: those it spoke of in its last lines, and those
-/// that are named like credentials. At most eight, sorted; what it spoke of comes first.
+/// Picks the names that a program spoke of in its last lines. At most eight, sorted.
+///
+/// A credential that it did not name is not offered: any program could get the person's tokens
+/// suggested to it by failing.
 #[must_use]
 pub fn may_be_missed(withheld: &[String], last_lines: &[String]) -> Vec<String> {
     let is_ours = |name: &str| name.starts_with("KEYWAY_");
-    let candidates = withheld.iter().filter(|name| !is_ours(name));
-    let (mut named, rest): (Vec<&String>, Vec<&String>) =
-        candidates.partition(|name| last_lines.iter().any(|line| speaks_of(line, name)));
-    let mut likely: Vec<&String> = rest
-        .into_iter()
-        .filter(|name| is_credential_name(name))
-        .collect();
+    let is_named = |name: &str| last_lines.iter().any(|line| speaks_of(line, name));
+    let named = withheld
+        .iter()
+        .filter(|name| !is_ours(name) && is_named(name));
+    let mut named: Vec<&String> = named.collect();
     named.sort_unstable();
-    likely.sort_unstable();
-    named
-        .into_iter()
-        .chain(likely)
-        .take(SHOWN)
-        .cloned()
-        .collect()
+    named.into_iter().take(SHOWN).cloned().collect()
 }
 
 /// Says whether a line holds the name as a word of its own.
@@ -65,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn mentioned_variables_come_first_and_others_only_if_they_are_credentials() {
+    fn only_variables_that_the_program_mentioned_are_offered() {
         let shell = [
             "EDITOR",
             "GITHUB_TOKEN",
@@ -78,7 +71,7 @@ mod tests {
                 &shell,
                 &["Error: REGION is not set", "REGION_NAME, XNUMBER"]
             ),
-            ["REGION", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"]
+            ["REGION"]
         );
         assert_eq!(missed(&["EDITOR"], &["no editor"]), [""; 0]);
     }
@@ -87,7 +80,8 @@ mod tests {
     fn there_are_not_too_many_and_never_our_own() {
         let many: Vec<String> = (0..50).map(|n| format!("T{n:02}_TOKEN")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(missed(&many, &[]).len(), 8);
+        assert_eq!(missed(&many, &[]), [""; 0]);
+        assert_eq!(missed(&many, &[&many.join(" ")]).len(), 8);
         let own = ["KEYWAY_PASSPHRASE", "KEYWAY_TOKEN"];
         assert_eq!(missed(&own, &["KEYWAY_TOKEN is not set"]), [""; 0]);
     }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, Subcommand};
-use keyway::approval::{Answer, Approval, Ledger, Question};
+use keyway::approval::{Answer, Approval, ApprovalStore, Ledger, Question};
 use keyway::events::Kind;
 use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
@@ -217,6 +217,12 @@ impl Grant<'_> {
         let mut questions = Vec::new();
         for name in &names {
             match plugin.question(name)? {
+                Some(question) if self.is_approved(&question, store)? => {
+                    self.context.print_aside(&format!(
+                        "`{}` is already approved, and nothing has changed\n",
+                        printable(name)
+                    ));
+                }
                 Some(question) => {
                     let question = question.compared_with(store);
                     let question = block_on(async { Ok(host.with_protection(question).await) })?;
@@ -250,12 +256,34 @@ impl Grant<'_> {
         Ok(Exit::Done)
     }
 
+    /// Says whether there is nothing left to ask: the entry is approved as it is, and nothing more
+    /// is to be allowed.
+    fn is_approved(
+        &self,
+        question: &Question,
+        store: &dyn ApprovalStore,
+    ) -> Result<bool, CliError> {
+        if self.confined || !self.variables.is_empty() {
+            return Ok(false);
+        }
+        let approval = store.find(&question.source, &question.server);
+        let approval = approval.map_err(Error::from)?;
+        Ok(approval.is_some_and(|it| it.covers(&question.digest)))
+    }
+
     /// Gets an answer to all questions at once: the digests that were given, or a person's.
     fn answer(&self, questions: &[Question]) -> Result<Answer, CliError> {
         let page = || {
             let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
             page.join("\n")
         };
+        if !self.variables.is_empty() {
+            let names: Vec<String> = self.variables.iter().map(|it| printable(it)).collect();
+            self.context.print_aside(&format!(
+                "`--env` also passes {} of your shell to what is approved here:\n",
+                names.join(", ")
+            ));
+        }
         let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
         if !self.digests.is_empty() {
             self.context.print_aside(&page());

@@ -45,7 +45,7 @@ pub(super) fn host_not_allowed() -> Reply {
         detail: "approving needs the token of a host that was allowed on a terminal",
         code: None,
         hint: Some("run `keyway embed allow NAME` and send the token as `Authorization: Bearer`"),
-        fixable_by: Some("user"),
+        fixable_by: Some("person"),
     })
     .header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }

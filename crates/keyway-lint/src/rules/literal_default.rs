@@ -64,6 +64,21 @@ mod tests {
         assert!(pointers("literal-secret", &plugin).is_empty());
     }
 
+    /// A token that is known by its shape is one whatever holds it.
+    #[test]
+    fn a_token_as_default_is_found_in_every_place() {
+        let token = ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat();
+        for fields in [
+            r#""type": "http", "url": "https://h.example/mcp", "headers": {"X-A": "${TK:-TOKEN}"}"#,
+            r#""type": "http", "url": "https://h.example/${P:-TOKEN}""#,
+            r#""command": "x", "env": {"REGION": "${REGION:-TOKEN}"}"#,
+            r#""command": "x", "args": ["--u=${U:-TOKEN}"]"#,
+        ] {
+            let plugin = entry(&fields.replace("TOKEN", &token));
+            assert_eq!(pointers(ID, &plugin).len(), 1, "{fields}");
+        }
+    }
+
     #[test]
     fn harmless_defaults_are_left_alone() {
         for value in [

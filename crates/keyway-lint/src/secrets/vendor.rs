@@ -169,7 +169,8 @@ fn outvotes_marks(token: &str) -> bool {
     looks_random(tail) && letters.len() >= DISTINCT && !is_crossed && !token.contains(['<', '['])
 }
 
-/// Whether a token may begin at `at`: after nothing, punctuation, or a percent-encoded byte.
+/// Whether a token may begin at `at`: after nothing, punctuation, a percent-encoded byte, or the
+/// `:-` in front of a default.
 fn starts_word(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     let Some(before) = at.checked_sub(1).and_then(|i| bytes.get(i)) else {
@@ -181,7 +182,7 @@ fn starts_word(text: &str, at: usize) -> bool {
     let encoded = at.checked_sub(3).and_then(|i| bytes.get(i..at));
     let escaped = at.checked_sub(2).and_then(|i| bytes.get(i..at));
     matches!(encoded, Some([b'%', a, b]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
-        || matches!(escaped, Some([b'\\', b'n' | b't']))
+        || matches!(escaped, Some([b'\\', b'n' | b't'] | [b':', b'-']))
 }
 
 type Candidates = Vec<(&'static Vendor, &'static Shape)>;

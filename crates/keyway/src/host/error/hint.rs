@@ -74,7 +74,7 @@ impl Error {
                 let names: Vec<String> = ended.missed.iter().map(|name| printable(name)).collect();
                 let first = names.first().cloned().unwrap_or_default();
                 return Some(format!(
-                    "of your shell it did not get {}; if it needs one: keyway trust grant {} --env {first}",
+                    "it did not get {} of your shell; if it needs it: keyway trust grant {} --env {first}",
                     names.join(", "),
                     shell_word(server)
                 ));
