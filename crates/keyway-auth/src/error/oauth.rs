@@ -175,6 +175,14 @@ pub enum OAuthError {
         /// The one that it would be sent to.
         found: String,
     },
+    /// The token endpoint is elsewhere than its issuer, and the entry has a secret for the issuer.
+    #[error("`{issuer}` has its token endpoint at `{found}`, which did not get the client secret")]
+    SecretElsewhere {
+        /// The authorization server.
+        issuer: String,
+        /// The origin of its token endpoint.
+        found: String,
+    },
     /// A way of authenticating the client that we cannot or may not use.
     #[error("`{issuer}` requires a client authentication method that is not available")]
     ClientAuthentication {

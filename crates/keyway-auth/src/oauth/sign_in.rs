@@ -35,7 +35,7 @@ use super::metadata::ServerMetadata;
 use super::metadata_cache::{CachePolicy, MetadataReader};
 use super::registration::given;
 use super::scope::Scopes;
-use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
+use super::settings::{ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
 use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
@@ -263,6 +263,9 @@ impl OAuthEngine {
     async fn given_client(&self, server: &ServerMetadata) -> Result<Option<Client>, OAuthError> {
         let client = given(&self.settings, server)?;
         let settings = &self.settings;
+        if let Some(client) = &client {
+            self.check_secret_destination(server, client)?;
+        }
         let is_named = settings.issuer.is_some()
             || !matches!(settings.endpoints, Endpoints::Discovered)
             || settings
@@ -287,6 +290,38 @@ impl OAuthEngine {
             }),
             None => Ok(client),
         }
+    }
+
+    /// Refuses to send the secret of an entry's client to an origin that nothing the person has
+    /// agreed to names: the approval says which authorization server gets it, and its metadata may
+    /// put the token endpoint anywhere, and elsewhere tomorrow.
+    fn check_secret_destination(
+        &self,
+        server: &ServerMetadata,
+        client: &Client,
+    ) -> Result<(), OAuthError> {
+        let settings = &self.settings;
+        let has_secret = matches!(
+            client.proof,
+            ClientProof::Secret(_) | ClientProof::SecretFrom(_)
+        );
+        let is_named = settings.issuer.is_some()
+            || matches!(settings.endpoints, Endpoints::Fixed { .. })
+            || settings.issuers.iter().any(|(it, _)| *it == server.issuer);
+        let Some(token) = &server.token_endpoint else {
+            return Ok(());
+        };
+        if !has_secret || is_named || client.origin != Origin::Configured {
+            return Ok(());
+        }
+        let issuer = Url::parse(&server.issuer);
+        if issuer.is_ok_and(|issuer| issuer.origin() == token.origin()) {
+            return Ok(());
+        }
+        Err(OAuthError::SecretElsewhere {
+            issuer: shown(&server.issuer),
+            found: shown(&token.origin().ascii_serialization()),
+        })
     }
 
     /// Makes a page fit to be opened; a server elsewhere may not point a browser at this machine.

@@ -36,7 +36,8 @@ impl OAuthError {
             | Self::IssuedByOther { .. }
             | Self::MixUp { .. }
             | Self::ForeignPage { .. }
-            | Self::ClientOfOther { .. } => Code::IssuerMismatch,
+            | Self::ClientOfOther { .. }
+            | Self::SecretElsewhere { .. } => Code::IssuerMismatch,
             Self::PkceUnsupported { .. } => Code::PkceUnsupported,
             Self::NoEndpoint { .. } => Code::NoEndpoint,
             Self::NoRegistration { .. } => Code::DcrUnsupported,
@@ -132,6 +133,9 @@ impl OAuthError {
             }
             Self::ClientOfOther { .. } => {
                 "do not sign in there unless you know that the server has moved; then: keyway logout SERVER, register a client with the new one and put its id into `oauth.clientId`"
+            }
+            Self::SecretElsewhere { .. } => {
+                "only if you know that host: name it in the entry, as `oauth.authorizationUrl` and `oauth.tokenUrl`, and approve the entry again"
             }
             Self::ScopeLimit { .. } => {
                 "the account lacks a permission that no sign-in can give; ask the administrator"

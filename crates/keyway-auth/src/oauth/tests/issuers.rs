@@ -203,6 +203,32 @@ fn a9_a_configured_client_is_not_sent_to_another_issuer_than_its_first() {
     }
 }
 
+/// Threat E14: the approval names the authorization server, whose metadata names any host.
+#[test]
+fn e14_a_client_secret_is_not_sent_to_a_token_endpoint_elsewhere() {
+    let mut kit = Kit::new();
+    kit.settings.client = Some(with_secret("given", "CANARY-SECRET"));
+    open_evil(&kit);
+    let elsewhere = format!("{EVIL}/token");
+    kit.honest.say("token_endpoint", json!(elsewhere));
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    let OAuthError::SecretElsewhere { issuer, found } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((issuer.as_str(), found.as_str()), (AS, EVIL));
+    assert_eq!(kit.person.windows(), 0);
+    nothing_of(&kit, "CANARY-SECRET");
+    // A client without a secret has nothing to lose there.
+    kit.settings.client = Some(ClientSettings {
+        proof: ClientProof::Public,
+        ..with_secret("given", "")
+    });
+    let public = kit.call(&kit.oauth());
+    assert!(
+        !public.is_err_and(|error| matches!(cause(error), OAuthError::SecretElsewhere { .. }))
+    );
+}
+
 #[test]
 fn a9_a_configured_client_follows_the_issuer_that_the_person_names() {
     let mut kit = Kit::new();
