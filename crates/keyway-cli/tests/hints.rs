@@ -3,8 +3,6 @@
 //! The two that a server without a credential and the dashboard gave are in `dashboard/unneeded.rs`
 //! and beside the overview page.
 
-#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
-
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Answer, Desk, Folder, Keyway, Upstream};
 

@@ -1,6 +1,8 @@
 //! Without a browser anywhere, as over SSH: a person signs in by the code in the text that the
 //! client shows.
 
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Client, Desk, Gateway, eventually, submit};
 use serde_json::{Value, json};
