@@ -140,21 +140,6 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
 
 fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
     match what {
-        Benchmark::Check { setup, runs } => {
-            bench::check(workspace, tools::Missing::from_flag(setup), runs)
-        }
-        Benchmark::Vault { setup, runs } => {
-            bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
-        }
-        Benchmark::Memory => bench::memory::measure(workspace),
-        Benchmark::Tree { dev, runs } => {
-            bench::tree::measure(workspace, bench::tree::Profile::from_flag(dev), runs)
-        }
-    }
-}
-
-fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
-    match what {
         Benchmark::Check {
             setup,
             runs,
@@ -164,6 +149,9 @@ fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
             bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
         }
         Benchmark::Memory => bench::memory::measure(workspace),
+        Benchmark::Tree { dev, runs } => {
+            bench::tree::measure(workspace, bench::tree::Profile::from_flag(dev), runs)
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test whose fixture is broken must stop; the action's script is really run"

@@ -1,6 +1,12 @@
 //! `keyway check` on repositories that are made to hurt it, laid out as the large public catalogues
 //! of plugins are.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test whose fixture is broken must stop"
+)]
+
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 

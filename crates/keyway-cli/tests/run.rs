@@ -124,7 +124,7 @@ fn tools_of_a_server_that_is_down_at_the_start_are_those_of_the_last_look() {
     };
     // There is a vault.
     drop(Gateway::token(keyway(), &["--name", "n"]));
-    let run = || keyway().args(&["run", "--trust", "s"]);
+    let run = || keyway().args(["run", "--trust", "s"]);
     let mut client = testkit::Client::start(&run());
     assert_eq!(client.tools(), ["echo"]);
     drop(client.leave());

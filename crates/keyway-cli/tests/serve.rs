@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, eventually, mcp};
+use keyway_testkit::rig::{Seen, Settings};
+use keyway_testkit::{
+    Answer, Desk, Folder, Gateway, Keyway, Request, Tools, Upstream, eventually, mcp,
+};
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
@@ -517,3 +520,135 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const CALLS: usize = 20;
 /// Below `KEYWAY_TOOLS`: the reference server.
 const EVERYTHING: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+
+/// A session of a client, which repeats its id with every message.
+struct Conversation<'a> {
+    gateway: &'a Gateway,
+    headers: String,
+}
+
+impl<'a> Conversation<'a> {
+    fn begin(gateway: &'a Gateway, token: &str) -> Self {
+        let welcome = gateway.post("/mcp/s", Some(token), HELLO);
+        let session = welcome.split("mcp-session-id: ").nth(1);
+        let session = session.and_then(|rest| rest.split("\r\n").next());
+        let session = session.unwrap_or_else(|| panic!("no session: {welcome}"));
+        Self {
+            gateway,
+            headers: format!("{token}\r\nmcp-session-id: {session}"),
+        }
+    }
+
+    fn ask(&self, method: &str, params: &serde_json::Value) -> String {
+        let message = json!({ "jsonrpc": "2.0", "id": 2, "method": method, "params": params });
+        let headers = Some(self.headers.as_str());
+        self.gateway.post("/mcp/s", headers, &message.to_string())
+    }
+
+    fn call(&self) -> String {
+        let params = json!({ "name": "echo", "arguments": { "message": "hello" } });
+        self.ask("tools/call", &params)
+    }
+}
+
+/// A job has the sign-in of its account and no other, and no person is asked when that is gone.
+#[test]
+fn a_service_account_uses_its_own_sign_in_and_asks_no_person_for_another() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+    let person = desk.person();
+    for login in [&["login", "s"][..], &["login", "s", "--account", "bot"]] {
+        let outcome = desk.keyway(login).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+    drop(person);
+    let words = ["--name", "nightly", "--server", "s", "--account", "bot"];
+    let job = Gateway::token(desk.keyway(&[]), &words);
+    let own = Gateway::token(desk.keyway(&[]), &["--name", "own"]);
+    let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
+    let shown = |token: &str| {
+        desk.rig.forget();
+        let answer = Conversation::begin(&gateway, token).call();
+        assert!(answer.contains("Echo: hello"), "{answer}");
+        let seen = desk.rig.seen("/mcp");
+        let mut seen = seen.iter().rev();
+        let shown = seen.find_map(|it| it.request.header("authorization").map(str::to_owned));
+        shown.unwrap()
+    };
+    assert_ne!(shown(&job), shown(&own), "two sign-ins");
+    let list = desk.keyway(&["token", "list"]).run().stdout;
+    let line = list.lines().find(|line| line.contains("nightly")).unwrap();
+    assert!(line.contains(":s as bot"), "{list}");
+    let outcome = desk.keyway(&["logout", "s", "--account", "bot"]).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    desk.rig.forget();
+    let windows = desk.windows().len();
+    let refused = Conversation::begin(&gateway, &job).call();
+    assert!(!refused.contains("Echo: hello"), "{refused}");
+    assert!(
+        refused.contains("the account that this token is bound to"),
+        "{refused}"
+    );
+    assert!(refused.contains("keyway login"), "{refused}");
+    assert!(refused.contains("--account bot"), "{refused}");
+    assert_eq!(desk.windows().len(), windows, "a person was asked");
+    let sent = desk.rig.seen("/mcp");
+    let is_shown = |it: &Seen| it.request.header("authorization").is_some();
+    assert!(!sent.iter().any(is_shown), "another sign-in was used");
+    assert!(
+        shown(&own).starts_with("Bearer "),
+        "the person's own is untouched"
+    );
+}
+
+#[test]
+fn a_service_account_is_for_one_server() {
+    let folder = Folder::with_entries(r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#);
+    for servers in [
+        &["--server", "p:*"][..],
+        &["--server", "p:s", "--server", "p:t"],
+        &[],
+    ] {
+        let words = ["token", "new", "--name", "n", "--account", "bot"];
+        let refused = keyway(&folder)
+            .args(words)
+            .args(servers.iter().copied())
+            .run();
+        assert_eq!(refused.code, 2, "{}", refused.everything());
+        let list = keyway(&folder).args(["token", "list"]).run();
+        assert_eq!(list.stdout, "no tokens\n");
+    }
+}
+
+#[test]
+fn a_policy_of_config_toml_hides_a_tool_and_refuses_its_calls() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+    desk.sign_in();
+    let plugin = desk
+        .folder
+        .path()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let rules =
+        format!("[policies.\"{plugin}:s\".clients.limited]\ntools = {{ echo = \"deny\" }}\n");
+    desk.folder.put("home/keyway/config/config.toml", rules);
+    let limited = Gateway::token(desk.keyway(&[]), &["--name", "limited"]);
+    let free = Gateway::token(desk.keyway(&[]), &["--name", "free"]);
+    let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
+    let client = Conversation::begin(&gateway, &limited);
+    let listed = client.ask("tools/list", &json!({}));
+    assert!(!listed.contains("\"echo\""), "{listed}");
+    desk.rig.forget();
+    let refused = client.call();
+    assert!(refused.contains("-32051"), "{refused}");
+    assert!(
+        refused.contains("is denied to `limited` by a policy"),
+        "{refused}"
+    );
+    let called = |it: &Seen| format!("{:?}", it.request).contains("tools/call");
+    assert!(!desk.rig.seen("/mcp").iter().any(called));
+    let answer = Conversation::begin(&gateway, &free).call();
+    assert!(answer.contains("Echo: hello"), "{answer}");
+}

@@ -14,6 +14,7 @@ mod html;
 mod live;
 mod pages;
 mod paths;
+mod policy_actions;
 mod result;
 mod sessions;
 mod sparkline;
@@ -34,12 +35,14 @@ use self::pages::Look;
 use self::paths::DashboardRoute;
 use self::sessions::BrowserSessions;
 use crate::activity::Activity;
+use crate::policy::Policies;
 
 /// The dashboard.
 #[derive(Debug)]
 pub struct Dashboard {
     backend: Arc<dyn DashboardBackend>,
     activity: Arc<Activity>,
+    policies: Option<Arc<Policies>>,
     sessions: BrowserSessions,
     port: OnceLock<u16>,
     reopening: OnceLock<Reopening>,
@@ -67,12 +70,20 @@ impl Dashboard {
         Self {
             backend,
             activity,
+            policies: None,
             sessions: BrowserSessions::default(),
             port: OnceLock::new(),
             reopening: OnceLock::new(),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
             stopping: watch::Sender::new(false),
         }
+    }
+
+    /// Shows the rules for tools and the calls that wait for a person, and lets both be answered.
+    #[must_use]
+    pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
+        self.policies = Some(policies);
+        self
     }
 
     /// Says at which port it is reached, which is told once.
@@ -204,7 +215,8 @@ impl Dashboard {
         let Some((view, tool)) = found else {
             return pages::not_found(browser);
         };
-        let html = pages::tool(view, tool, browser);
+        let notice = self.sessions.notice(browser.cookie());
+        let html = pages::tool(&look, (view, tool), browser, notice.as_ref());
         answers::page(StatusCode::OK, html)
     }
 
@@ -212,6 +224,7 @@ impl Dashboard {
         Look {
             servers: self.backend.servers().await,
             recent: self.activity.recent(),
+            policies: self.policies.clone(),
         }
     }
 }

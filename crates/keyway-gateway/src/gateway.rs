@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use keyway_auth::BoxFuture;
-use keyway_transport::{Envelope, Inbound, Reply, Service};
+use keyway_transport::{Connection, Envelope, Inbound, Reply, Service};
 use tokio::time::{Instant, interval};
 
 pub use keyway_transport::{ListenError, Listener, serve};
@@ -43,7 +43,7 @@ pub use keyway_transport::{ListenError, Listener, serve};
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
-use self::principal::TokenTable;
+use self::principal::{Principal, TokenTable};
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
 use self::routes::NoRoute;
@@ -54,7 +54,9 @@ use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::control::Control;
 use crate::dashboard::Dashboard;
 pub use crate::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
+use crate::policy::Policies;
 use crate::timeouts::MAINTENANCE_INTERVAL;
+pub use crate::token_use::TokenUses;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
@@ -92,6 +94,20 @@ impl Gateway {
     #[must_use]
     pub fn recording(mut self, activity: Arc<Activity>) -> Self {
         self.activity = activity;
+        self
+    }
+
+    /// Notes when tokens are used, and stores that from time to time.
+    #[must_use]
+    pub fn with_token_uses(mut self, uses: Arc<TokenUses>) -> Self {
+        self.tokens.uses = uses;
+        self
+    }
+
+    /// Limits which tools clients may see and call.
+    #[must_use]
+    pub fn with_policies(self, policies: Arc<Policies>) -> Self {
+        self.router.set_policies(policies);
         self
     }
 
@@ -155,6 +171,19 @@ impl Gateway {
         self.drop_stale();
     }
 
+    /// Puts the rules for a server in front of the connections to it after they were changed.
+    ///
+    /// Must be called inside a runtime.
+    pub fn apply_policies(&self, plugin: &str, name: &str) {
+        self.reconnect(plugin, name);
+        self.router.adapt();
+    }
+
+    /// Puts the policy for processes of the same user in front of a connection that one shares.
+    pub(crate) fn guard_shared(&self, server: &ServedServer, connection: Connection) -> Connection {
+        self.router.guard(&Principal::SameUser, server, connection)
+    }
+
     /// Ends what cannot lead to its server any more, and migrates the sessions that can.
     fn drop_stale(&self) {
         let (servers, closing) = (self.servers(), &self.router.closing);
@@ -178,6 +207,7 @@ impl Gateway {
             if !self.sessions.is_empty() {
                 self.tokens.refresh().await;
             }
+            self.tokens.uses.store_if_due().await;
             // Also what was connecting while the servers changed, and could not be looked at then.
             self.drop_stale();
             self.sessions
@@ -207,6 +237,9 @@ impl Gateway {
         let closing = &self.router.closing;
         self.sessions.close_all(closing).await;
         closing.wait().await;
+        let uses = Arc::clone(&self.tokens.uses);
+        // It only says when a token was used; nothing depends on it.
+        let _unstored = tokio::task::spawn_blocking(move || uses.store()).await;
     }
 
     fn session_count(&self) -> usize {

@@ -22,6 +22,8 @@ pub struct GatewayToken {
     hash: TokenHash,
     /// Seconds since 1970; earlier versions did not record it.
     created: Option<u64>,
+    /// The account that it is bound to, if it is for a job without a person.
+    account: Option<String>,
 }
 
 /// The record of a token.
@@ -32,6 +34,8 @@ struct StoredToken {
     hash: TokenHash,
     #[serde(default)]
     created: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -41,6 +45,20 @@ struct StoredScope {
 }
 
 impl GatewayToken {
+    fn new(
+        name: &str,
+        servers: Option<Vec<TokenScope>>,
+        (token, now): (&Secret<String>, SystemTime),
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            servers,
+            hash: TokenHash::of(token.expose()),
+            created: now.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs()),
+            account: None,
+        }
+    }
+
     /// Says whether it opens a server.
     #[must_use]
     pub fn opens(&self, plugin: &str, server: &str) -> bool {
@@ -66,6 +84,7 @@ impl GatewayToken {
             servers: servers.map(|all| all.iter().map(scope).collect()),
             hash: self.hash,
             created: self.created,
+            account: self.account.clone(),
         };
         serde_json::to_vec(&stored).ok()
     }
@@ -77,6 +96,7 @@ impl GatewayToken {
             servers,
             hash,
             created,
+            account,
         } = serde_json::from_slice(record).ok()?;
         let scope = |StoredScope { plugin, server }| TokenScope { plugin, server };
         Some(Self {
@@ -84,7 +104,14 @@ impl GatewayToken {
             servers: servers.map(|all| all.into_iter().map(scope).collect()),
             hash,
             created,
+            account,
         })
+    }
+
+    /// Returns the account whose sign-in it uses, if it is a service account: no person is asked.
+    #[must_use]
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref()
     }
 
     /// Returns what the gateway tells apart its holders by.
@@ -101,6 +128,7 @@ impl GatewayToken {
             servers: servers.map(|all| all.iter().map(scope).collect()),
             hash: TokenHash::of(token),
             created: None,
+            account: None,
         }
     }
 }
@@ -135,6 +163,12 @@ impl TokenScope {
         })
     }
 
+    /// Returns the plugin and the server, if it is one server.
+    #[must_use]
+    pub fn only_server(&self) -> Option<(&str, &str)> {
+        Some((&self.plugin, self.server.as_deref()?))
+    }
+
     fn covers(&self, plugin: &str, server: &str) -> bool {
         let same_server = self.server.as_deref().is_none_or(|own| own == server);
         self.plugin == plugin && same_server
@@ -163,6 +197,12 @@ impl TokenHash {
         hasher.update(b"keyway capability 1\0");
         hasher.update(token.as_bytes());
         Self(hasher.finalize().into())
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -216,13 +256,41 @@ impl<'a> TokenStore<'a> {
         servers: Option<Vec<TokenScope>>,
         now: SystemTime,
     ) -> Result<Secret<String>, IssueError> {
-        let rows = self.vault.sealed(self.namespace.clone());
-        if rows.get(name)?.is_some() {
+        self.issue_bound(name, servers, None, now)
+    }
+
+    /// Issues a gateway token for a job without a person: it opens one server, with the sign-in of
+    /// one account, and with no other. The returned text is shown once and stored nowhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenStore::issue`].
+    pub fn issue_service(
+        &self,
+        name: &str,
+        (plugin, server): (&str, &str),
+        account: &str,
+        now: SystemTime,
+    ) -> Result<Secret<String>, IssueError> {
+        let servers = Some(vec![TokenScope::server(plugin, server)]);
+        self.issue_bound(name, servers, Some(account), now)
+    }
+
+    fn issue_bound(
+        &self,
+        name: &str,
+        servers: Option<Vec<TokenScope>>,
+        account: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Secret<String>, IssueError> {
+        if self.registered(name)?.is_some() {
             let name = name.to_owned();
             return Err(IssueError::NameTaken { name });
         }
         let token = self.random()?;
-        self.register(name, servers, (&token, now))?;
+        let mut kept = GatewayToken::new(name, servers, (&token, now));
+        kept.account = account.map(str::to_owned);
+        self.put(&kept)?;
         Ok(token)
     }
 
@@ -231,22 +299,11 @@ impl<'a> TokenStore<'a> {
         Ok(Secret::new(format!("{}{}", self.prefix, token.expose())))
     }
 
-    fn register(
-        &self,
-        name: &str,
-        servers: Option<Vec<TokenScope>>,
-        (token, now): (&Secret<String>, SystemTime),
-    ) -> Result<(), IssueError> {
-        let kept = GatewayToken {
-            name: name.to_owned(),
-            servers,
-            hash: TokenHash::of(token.expose()),
-            created: now.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs()),
-        };
+    fn put(&self, kept: &GatewayToken) -> Result<(), IssueError> {
         let bytes = kept.to_record().ok_or(IssueError::NoRandomness)?;
         self.vault
             .sealed(self.namespace.clone())
-            .put(name, &bytes)?;
+            .put(&kept.name, &bytes)?;
         Ok(())
     }
 
@@ -279,7 +336,11 @@ impl<'a> TokenStore<'a> {
         let token = Secret::new(token.map_err(|_| IssueError::NoRandomness)?);
         let hash = TokenHash::of(token.expose());
         if self.registered(&name)?.is_none_or(|it| it.hash != hash) {
-            self.register(&name, Some(vec![scope.clone()]), (&token, now))?;
+            self.put(&GatewayToken::new(
+                &name,
+                Some(vec![scope.clone()]),
+                (&token, now),
+            ))?;
         }
         Ok(Some(token))
     }
@@ -471,6 +532,22 @@ mod tests {
         assert!(clients.list().unwrap().is_empty());
         let reader = TokenStore::host_reader(Arc::new(vault)).unwrap();
         assert_eq!(reader().unwrap()[0].hash(), TokenHash::of(token.expose()));
+    }
+
+    #[test]
+    fn a_service_account_opens_one_server_with_one_account() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = keyway_vault::Folders::below(home.path().join("k"));
+        let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+        let store = TokenStore::new(&vault).unwrap();
+        let issue = || store.issue_service("ci", ("p", "s"), "bot", UNIX_EPOCH);
+        issue().unwrap();
+        assert!(matches!(issue(), Err(IssueError::NameTaken { .. })));
+        let token = store.list().unwrap().remove(0);
+        assert_eq!(token.account(), Some("bot"));
+        assert!(token.opens("p", "s") && !token.opens("p", "t") && !token.opens("q", "s"));
+        store.issue("person", None, UNIX_EPOCH).unwrap();
+        assert_eq!(store.list().unwrap()[1].account(), None);
     }
 
     #[test]

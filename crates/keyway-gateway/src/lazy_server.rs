@@ -14,6 +14,7 @@ use keyway::events::Topic;
 use keyway::remembered_tools::RememberedTools;
 use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_code::Code;
 use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
@@ -21,7 +22,7 @@ use keyway_mcp::explain::Explainer;
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, printable, shell_word};
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -298,6 +299,24 @@ impl LazyServer {
         Ok(approved)
     }
 
+    /// Words that a service account cannot be used, and who can change that.
+    fn no_service_sign_in(&self, account: &str, what: &str) -> ServerProblem {
+        let code = Code::SignInRequired;
+        let (server, account) = (printable(&self.server), printable(account));
+        let site = self.plugin().declaration_site(&self.server);
+        let login = format!("keyway login SERVER --account {}", shell_word(&account));
+        ServerProblem {
+            standing: code.state(),
+            code,
+            message: format!(
+                "`{server}` {what} as `{account}`, the account that this token is bound to"
+            ),
+            hint: Some(site.word(&login)),
+            is_transient: false,
+            wait: None,
+        }
+    }
+
     async fn open_as(&self, pin: Option<&AccountPin>) -> Result<Opened, ServerProblem> {
         let approved = self.approved().await.map_err(|error| error.problem())?;
         let approved = pinned(approved, pin);
@@ -377,6 +396,29 @@ impl Upstream for LazyServer {
         account: &'a AccountPin,
     ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         Box::pin(self.open_as(Some(account)))
+    }
+
+    fn connect_service<'a>(
+        &'a self,
+        account: &'a str,
+        pin: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        Box::pin(async move {
+            let approved = self.approved().await.map_err(|error| error.problem())?;
+            let host = approved.host().with_service_account(account);
+            let approved = pinned(approved.on(&host), pin);
+            let Some(oauth) = approved.oauth() else {
+                return Err(self.no_service_sign_in(account, "takes no sign-in"));
+            };
+            if !oauth.is_signed_in().await.unwrap_or_default() {
+                return Err(self.no_service_sign_in(account, "has no sign-in"));
+            }
+            let connected = approved.open().await.map_err(|error| error.problem())?;
+            Ok(Opened {
+                connection: connected.connection,
+                offer: connected.offer,
+            })
+        })
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {

@@ -11,11 +11,13 @@ mod gateway_token;
 pub mod lazy_server;
 pub mod local_backend;
 mod percent;
+pub mod policy;
 pub mod schema;
 pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;
 mod timeouts;
+mod token_use;
 pub mod trace_parent;
 pub mod traces;
 

@@ -368,6 +368,12 @@ impl DashboardBackend for LocalBackend {
         })
     }
 
+    fn policies_changed(&self, server: &ServerId) {
+        if let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) {
+            gateway.apply_policies(&server.plugin, &server.name);
+        }
+    }
+
     fn call<'a>(
         &'a self,
         server: &'a ServerId,

@@ -114,6 +114,7 @@ async fn serve_process(
     let Some(connection) = served.upstream.open(None).await else {
         return Ok(());
     };
+    let connection = gateway.guard_shared(&served, connection);
     let client = SharedClient::begin(&gateway, &served);
     let (input, output) = stream.into_split();
     // Not biased: either ends both. A bridge that loses is dropped, which ends its connection at

@@ -332,7 +332,10 @@ mod tests {
             documents: vec![Document::parse(source, DocumentKind::Entries)],
             ..Plugin::default()
         });
-        assert!(text.contains("`TENANT`") && !text.contains("sbp_"), "{text}");
+        assert!(
+            text.contains("`TENANT`") && !text.contains("sbp_"),
+            "{text}"
+        );
     }
 
     #[test]

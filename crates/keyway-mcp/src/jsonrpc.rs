@@ -122,6 +122,8 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// An error of Keyway's own. In the range that JSON-RPC leaves to implementations (-32000 to -32099),
 /// apart from the codes that MCP and the official SDKs use there.
 pub const LOCAL_ERROR: i64 = -32050;
+/// A call that a policy of the gateway refuses; in the same range.
+pub const TOOL_DENIED: i64 = -32051;
 
 #[cfg(test)]
 mod tests {

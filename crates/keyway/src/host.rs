@@ -422,6 +422,17 @@ impl Host {
         self.with_accounts(|accounts| accounts.account_pin = Some(pin.clone()))
     }
 
+    /// The same host for a job without a person: it uses the sign-in of this account alone, and asks
+    /// no person.
+    #[must_use]
+    pub fn with_service_account(&self, account: &str) -> Self {
+        self.with_accounts(|accounts| {
+            accounts.account = Some(account.to_owned());
+            accounts.interaction = None;
+            accounts.asking = PromptPolicy::Never;
+        })
+    }
+
     /// The same host for one server, recording what that server gets.
     #[must_use]
     pub fn with_redaction_values(&self, values: RedactionValues) -> Self {

@@ -42,7 +42,7 @@ pub use self::names::names;
 pub use self::parse::Parsed;
 #[cfg(feature = "settings-file")]
 pub use self::read::{SettingsRefusal, read};
-pub use self::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
+pub use self::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
 
 /// Everything that a person decided; by default nothing.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +58,21 @@ pub struct Settings {
     pub oauth: OAuth,
     /// `[servers."plugin:server"]`: what concerns one server, by its whole id.
     pub servers: BTreeMap<String, ServerSettings>,
+    /// `[policies."plugin:server"]`: which tools clients of the gateway may see and call.
+    pub policies: BTreeMap<String, ToolPolicy>,
+}
+
+/// Which tools of one server clients may see and call.
+///
+/// Unlike other tables, it names no source: it only takes away, so that another plugin of the same
+/// name gains nothing by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolPolicy {
+    /// For every client: rules by the name of a tool; `*` is for all that are not named.
+    pub tools: BTreeMap<String, ToolRule>,
+    /// The same for one client, by the name of its gateway token; they come before the others.
+    pub clients: BTreeMap<String, BTreeMap<String, ToolRule>>,
 }
 
 /// What paths in the file are relative to.

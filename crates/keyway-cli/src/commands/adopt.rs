@@ -46,6 +46,10 @@ Examples:
   keyway adopt cursor --project
   keyway adopt claude-desktop --programs
   keyway adopt --undo")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, as a person gives them"
+)]
 pub(crate) struct Adopt {
     /// MCP client [default: every client found here]
     #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name)))]

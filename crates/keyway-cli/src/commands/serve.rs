@@ -16,9 +16,11 @@ use keyway_code::Exit;
 use keyway_gateway::control::Control;
 use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{
-    Gateway, ListenError, Listener, ServedServer, TokenStore, expect_many_connections, serve,
+    Gateway, ListenError, Listener, ServedServer, TokenStore, TokenUses, expect_many_connections,
+    serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
+use keyway_gateway::policy::Policies;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_secret::printable;
@@ -84,9 +86,13 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let reader = TokenStore::reader(Arc::clone(&vault))?;
         let (activity, export) = traces::begin(backend.host())?;
         let activity = Arc::new(activity);
+        let policies = Policies::new(backend.host().settings(), Arc::clone(&vault))?;
+        let policies = Arc::new(policies);
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
-        let dashboard = Arc::new(dashboard);
+        let dashboard = Arc::new(dashboard.with_policies(Arc::clone(&policies)));
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
+            .with_policies(policies)
+            .with_token_uses(Arc::new(TokenUses::read(&folders()?.data)))
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault)?);
@@ -97,11 +103,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let port = listeners.iter().find_map(Listener::port);
         let port = port.unwrap_or_else(|| arguments.listen.port());
         dashboard.listens_at(port);
-        if let Err(error) = address::record(&folders()?.data, port) {
-            context.print_aside(&format!(
-                "note: cannot record the gateway's port: {error}\n"
-            ));
-        }
+        record_port(context, port)?;
         let opener = Opener::of(&listeners)?;
         dashboard.opened_by(opener.reopening());
         context.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
@@ -157,6 +159,15 @@ fn with_events(context: &CommandContext) -> CommandContext {
         context.events = Events::new(Vec::new());
     }
     context
+}
+
+/// Notes the port for programs that write clients' files.
+fn record_port(context: &CommandContext, port: u16) -> Result<(), CliError> {
+    if let Err(error) = address::record(&folders()?.data, port) {
+        let note = format!("note: cannot record the gateway's port: {error}\n");
+        context.print_aside(&note);
+    }
+    Ok(())
 }
 
 /// Makes the control API of this gateway.

@@ -5,14 +5,14 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::{of_path_segment, path_segment};
-use keyway_gateway::gateway::{GatewayToken, IssueError, TokenScope, TokenStore};
+use keyway_gateway::gateway::{GatewayToken, IssueError, TokenScope, TokenStore, TokenUses};
 use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::table::Table;
-use crate::vault::{existing_vault, open_vault, remove_from_vault};
+use crate::vault::{existing_vault, folders, open_vault, remove_from_vault};
 
 /// Manage the gateway tokens that let clients in
 #[derive(Debug, Args)]
@@ -41,7 +41,8 @@ enum Action {
     #[command(after_help = "\
 Examples:
   keyway token new --name claude-code
-  keyway token new --name ci --server wiki:docs")]
+  keyway token new --name ci --server wiki:docs
+  keyway token new --name nightly --server wiki:docs --account bot")]
     New {
         /// Name of the client that will use it
         #[arg(long, value_name = "NAME")]
@@ -50,6 +51,10 @@ Examples:
         /// or `PLUGIN:*` for a whole plugin; repeatable
         #[arg(long = "server", value_name = "SERVER")]
         servers: Vec<String>,
+        /// Make a service account: the token uses the sign-in of this account, as given to
+        /// `keyway login --account`, and never asks a person; needs one SERVER
+        #[arg(long, value_name = "ACCOUNT", requires = "servers")]
+        account: Option<String>,
         /// Plugin folder or file that declares SERVER
         #[arg(long, value_name = "PATH")]
         config: Option<PathBuf>,
@@ -90,8 +95,14 @@ pub(crate) fn run(arguments: &Token, context: &CommandContext) -> Result<Exit, C
         Action::New {
             name,
             servers,
+            account,
             config,
-        } => make(context, name, servers, config.as_deref()),
+        } => make(
+            context,
+            (name, account.as_deref()),
+            servers,
+            config.as_deref(),
+        ),
         Action::List { format } => list(context, *format),
         Action::Revoke { name } => revoke(context, name),
     }
@@ -99,7 +110,7 @@ pub(crate) fn run(arguments: &Token, context: &CommandContext) -> Result<Exit, C
 
 fn make(
     context: &CommandContext,
-    name: &str,
+    (name, account): (&str, Option<&str>),
     servers: &[String],
     config: Option<&Path>,
 ) -> Result<Exit, CliError> {
@@ -108,10 +119,16 @@ fn make(
         servers.iter().map(|name| scope(name, config)).collect();
     let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
     let scopes_given = scopes.clone();
+    let service = account.map(|account| service(scopes.as_deref(), account));
+    let service = service.transpose()?;
     let vault = open_vault()?;
     let store = TokenStore::new(&vault)?;
     print_once(context, &store, (name, "keyway token revoke"), || {
-        let token = store.issue(name, scopes, SystemClock.wall())?;
+        let now = SystemClock.wall();
+        let token = match service {
+            Some((server, account)) => store.issue_service(name, server, account, now)?,
+            None => store.issue(name, scopes.clone(), now)?,
+        };
         for note in servers.iter().filter_map(|name| absence(name, config)) {
             if context.verbosity != Verbosity::Quiet {
                 context.print_aside(&format!("note: {note}\n"));
@@ -123,6 +140,20 @@ fn make(
         context.print_aside(&how_to_use(name, scopes_given.as_deref()));
     }
     Ok(Exit::Done)
+}
+
+/// Returns the server and the account of a service account, which has one of each.
+fn service<'a>(
+    scopes: Option<&'a [TokenScope]>,
+    account: &'a str,
+) -> Result<((&'a str, &'a str), &'a str), CliError> {
+    match scopes {
+        Some([only]) if !account.is_empty() => only.only_server().map(|server| (server, account)),
+        _ => None,
+    }
+    .ok_or(CliError::Usage {
+        what: "a token with `--account` is for one server: `--server PLUGIN:SERVER`, once",
+    })
 }
 
 /// Refuses a name that cannot be told apart in a table or typed.
@@ -262,6 +293,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         Some(vault) => TokenStore::new(&vault)?.list()?,
         None => Vec::new(),
     };
+    let uses = TokenUses::read(&folders()?.data);
     let words = |scopes: &[TokenScope]| -> Vec<String> {
         scopes.iter().map(TokenScope::to_string).collect()
     };
@@ -269,8 +301,13 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         Format::Json => {
             let object = |it: &GatewayToken| {
                 let servers = it.servers.as_deref().map(words);
-                let created = created(it);
-                json!({ "name": it.name, "servers": servers, "created_at": created })
+                json!({
+                    "name": it.name,
+                    "servers": servers,
+                    "account": it.account(),
+                    "created_at": created(it),
+                    "last_used_at": uses.last(it).and_then(shown_time),
+                })
             };
             let tokens: Vec<_> = all.iter().map(object).collect();
             let all = json!({ "schema_version": 1, "diagnostics": [], "tokens": tokens });
@@ -278,12 +315,17 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         }
         Format::Human if all.is_empty() => "no tokens\n".to_owned(),
         Format::Human => {
-            let mut table = Table::new(["NAME", "CREATED", "SERVERS"]);
+            let mut table = Table::new(["NAME", "CREATED", "LAST USED", "SERVERS"]);
             for it in all {
                 let servers = it.servers.as_deref().map(words);
-                let servers = servers.map_or_else(|| "all".to_owned(), |it| it.join(", "));
+                let mut servers = servers.map_or_else(|| "all".to_owned(), |it| it.join(", "));
+                if let Some(account) = it.account() {
+                    servers.push_str(&format!(" as {account}"));
+                }
                 let created = created(&it).unwrap_or_else(|| "-".to_owned());
-                table.push([printable(&it.name), created, printable(&servers)]);
+                let used = uses.last(&it).and_then(shown_time);
+                let used = used.unwrap_or_else(|| "never".to_owned());
+                table.push([printable(&it.name), created, used, printable(&servers)]);
             }
             table.render(context.width(), context.head_style())
         }
@@ -294,7 +336,11 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
 
 /// Returns when a token was made; earlier versions did not record it.
 pub(super) fn created(token: &GatewayToken) -> Option<String> {
-    let since = token.created_at()?.duration_since(UNIX_EPOCH).ok()?;
+    shown_time(token.created_at()?)
+}
+
+fn shown_time(at: SystemTime) -> Option<String> {
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
     Some(rfc3339(i64::try_from(since.as_secs()).ok()?))
 }
 

@@ -223,7 +223,7 @@ fn method(request: &Request) -> String {
 }
 
 /// One tool, which says what it is told.
-fn tool(method: &str, params: &Value) -> Option<Value> {
+pub(crate) fn tool(method: &str, params: &Value) -> Option<Value> {
     match method {
         "tools/list" => Some(json!({"tools": [{"name": "echo",
             "description": "Echoes the message", "inputSchema": {"type": "object"}}]})),

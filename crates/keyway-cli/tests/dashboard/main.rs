@@ -15,6 +15,7 @@ mod hints;
 mod house;
 mod masks;
 mod pictures;
+mod policies;
 mod unneeded;
 mod waiting;
 

@@ -43,6 +43,10 @@ impl Dashboard {
         }
         match place {
             DashboardRoute::Leave => self.leave(browser, request.peer),
+            DashboardRoute::Answer => self.answer_question(browser, &fields),
+            DashboardRoute::Act(id, action @ (Action::Rule | Action::LookAt)) => {
+                self.set_policy(browser, &id, action, &fields).await
+            }
             DashboardRoute::Act(id, action) => self.change(browser, &id, action, &fields).await,
             DashboardRoute::Tool(id, tool) => self.call(browser, &id, &tool, fields).await,
             _ => pages::not_found(browser),
@@ -77,6 +81,8 @@ impl Dashboard {
                 let approved = self.backend.approve(id, digest, answer).await;
                 approved.map(|()| Some(words::approved(answer).to_owned()))
             }
+            // They are told apart before: they concern a tool.
+            Action::Rule | Action::LookAt => return pages::not_found(browser),
         };
         match done {
             Ok(None) => {}
@@ -145,7 +151,7 @@ fn has_mark(fields: &mut Fields, browser: &BrowserSession) -> bool {
     is_only && mark.is_some_and(|mark| mark.is_same_as(&browser.session.csrf))
 }
 
-fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     let found = fields.iter().find(|(own, _)| own == name);
     found.map(|(_, value)| value.as_str())
 }

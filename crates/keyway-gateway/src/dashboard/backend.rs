@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::changes::Changes;
+use crate::policy::ToolDigest;
 
 /// Looks after servers.
 pub trait DashboardBackend: Send + Sync + Debug {
@@ -67,6 +68,9 @@ pub trait DashboardBackend: Send + Sync + Debug {
         digest: &'a str,
         answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
+
+    /// Rules for the tools of a server were changed: connections to it get them.
+    fn policies_changed(&self, _server: &ServerId) {}
 
     /// Calls a tool with arguments that fit its schema.
     ///
@@ -196,6 +200,10 @@ pub struct Tool {
     pub description: Option<String>,
     /// What it takes.
     pub schema: Value,
+    /// What the server claims of it.
+    pub annotations: Value,
+    /// What rules know it by; `None` if its description says something twice.
+    pub digest: Option<ToolDigest>,
 }
 
 impl Tool {
@@ -209,6 +217,8 @@ impl Tool {
             description: Option<String>,
             #[serde(rename = "inputSchema", default)]
             schema: Value,
+            #[serde(default)]
+            annotations: Value,
         }
         let tool: Described = serde_json::from_str(raw.get()).ok()?;
         Some(Self {
@@ -216,6 +226,8 @@ impl Tool {
             title: tool.title,
             description: tool.description,
             schema: tool.schema,
+            annotations: tool.annotations,
+            digest: ToolDigest::of(raw),
         })
     }
 }

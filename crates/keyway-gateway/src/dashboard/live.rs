@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use keyway_transport::Reply;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use url::form_urlencoded;
 
@@ -66,6 +66,7 @@ impl Stream {
     async fn run(mut self) {
         let mut servers = self.dashboard.backend.changes();
         let mut activity = self.dashboard.activity.changes();
+        let mut policies = self.dashboard.policies.as_ref().map(|it| it.changes());
         let mut stopping = self.dashboard.stopping.subscribe();
         while self.dashboard.sessions.is_open(self.browser.cookie()) {
             let look = self.dashboard.look().await;
@@ -78,6 +79,7 @@ impl Stream {
             tokio::select! {
                 changed = servers.changed() => if !changed { return },
                 changed = activity.changed() => if changed.is_err() { return },
+                () = changed(policies.as_mut()) => {}
                 () = sleep(LIVE_REFRESH_INTERVAL) => {}
                 () = self.out.closed() => return,
                 _ = stopping.wait_for(|stopping| *stopping) => return,
@@ -114,6 +116,16 @@ impl Stream {
         // A page that reads nothing for so long is gone.
         let sent = timeout(LIVE_WRITE_TIMEOUT, self.out.send(Bytes::from(text))).await;
         sent.map_err(|_| ())?.map_err(|_| ())
+    }
+}
+
+/// Waits for a change of rules or questions, where there are any.
+async fn changed(policies: Option<&mut watch::Receiver<u64>>) {
+    let Some(policies) = policies else {
+        return std::future::pending().await;
+    };
+    if policies.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -3,6 +3,7 @@
 mod activity;
 mod overview;
 mod parts;
+mod policy;
 mod server;
 mod tool;
 
@@ -18,6 +19,7 @@ use super::paths::DashboardRoute;
 use super::sessions::Notice;
 use super::{Reopening, answers};
 use crate::activity::ActivityEntry;
+use crate::policy::Policies;
 
 /// Everything that pages are made of, at one moment.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(super) struct Look {
     pub(super) servers: Vec<ServerView>,
     /// Latest first.
     pub(super) recent: Vec<Arc<ActivityEntry>>,
+    pub(super) policies: Option<Arc<Policies>>,
 }
 
 impl Look {
@@ -85,9 +88,14 @@ pub(super) fn server(
 }
 
 /// One tool.
-pub(super) fn tool(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
-    let body = tool::page(view, tool, browser);
-    framed(&tool.name, &body, browser, None)
+pub(super) fn tool(
+    look: &Look,
+    (view, tool): (&ServerView, &Tool),
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    let body = tool::page(look, view, tool, browser);
+    framed(&tool.name, &body, browser, notice)
 }
 
 /// The answer to a request without a session: only how to get one.

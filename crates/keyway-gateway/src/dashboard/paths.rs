@@ -34,6 +34,8 @@ pub(super) enum DashboardRoute {
     Act(ServerId, Action),
     /// A tool of a server.
     Tool(ServerId, String),
+    /// The answer to a call that waits.
+    Answer,
 }
 
 /// What can be done to a server.
@@ -44,6 +46,10 @@ pub(super) enum Action {
     Cancel,
     SignOut,
     Approve,
+    /// Sets a rule for a tool.
+    Rule,
+    /// Notes that the person has looked at a tool.
+    LookAt,
 }
 
 impl Action {
@@ -54,6 +60,8 @@ impl Action {
             Self::Cancel => "cancel",
             Self::SignOut => "sign-out",
             Self::Approve => "approve",
+            Self::Rule => "rule",
+            Self::LookAt => "look",
         }
     }
 
@@ -64,6 +72,8 @@ impl Action {
             Self::Cancel,
             Self::SignOut,
             Self::Approve,
+            Self::Rule,
+            Self::LookAt,
         ];
         all.into_iter().find(|action| action.as_str() == word)
     }
@@ -111,6 +121,7 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
     };
     match parts.as_slice() {
         ["leave"] => Some(DashboardRoute::Leave),
+        ["answer"] => Some(DashboardRoute::Answer),
         ["events"] => Some(DashboardRoute::Events),
         ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
         ["s", plugin, name, "tool", tool] => {
@@ -135,6 +146,11 @@ pub(super) fn server(base: &str, id: &ServerId) -> String {
 /// Returns the address of a tool's page.
 pub(super) fn tool(base: &str, id: &ServerId, tool: &str) -> String {
     format!("{}/tool/{}", server(base, id), path_segment(tool))
+}
+
+/// Returns the address by which a call that waits is answered.
+pub(super) fn answer(base: &str) -> String {
+    format!("{base}/answer")
 }
 
 /// Returns the address by which something is done to a server.

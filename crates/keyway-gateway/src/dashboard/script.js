@@ -13,7 +13,24 @@ function update(id, html) {
   const holder = document.createElement("template");
   holder.innerHTML = html;
   const fresh = holder.content.firstElementChild;
-  if (fresh && !isOtherQuestion(old, fresh)) morph(old, fresh);
+  if (!fresh || isOtherQuestion(old, fresh)) return;
+  const before = calls();
+  morph(old, fresh);
+  pause(before);
+}
+
+const calls = () => [...document.querySelectorAll("#questions > section")].map((it) => it.id);
+
+// A call that takes the place of another must not get the click that was meant for that one: its
+// buttons work only after it could be seen.
+function pause(before) {
+  for (const [at, id] of calls().entries()) {
+    if (before[at] === id) continue;
+    const question = document.getElementById(id);
+    const buttons = [...question.querySelectorAll("button")];
+    for (const button of buttons) button.disabled = true;
+    setTimeout(() => buttons.forEach((button) => (button.disabled = false)), 1500);
+  }
 }
 
 // What a person reads in order to approve it does not change while they read: its button is removed,

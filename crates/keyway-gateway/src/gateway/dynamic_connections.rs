@@ -8,12 +8,14 @@ use keyway_transport::Connection;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::{ServedServer, Upstream};
+use crate::policy::{GuardedConnector, Policies};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{
     AggregateMembers, AggregateSettings, Connector, Member, Opened, SignInPort,
     aggregate_with_members,
 };
 use keyway_mcp::declaration_site::DeclarationSite;
+use keyway_mcp::explain::Explainer;
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
 
@@ -32,18 +34,26 @@ struct DynamicConnection {
     account: Option<AccountPin>,
     /// The connector of the only server, if the client has just one.
     pinned: Option<Arc<PinnedUpstream>>,
+    /// The connectors of servers that have a policy for the client.
+    guards: Vec<Arc<GuardedConnector>>,
 }
 
-/// A server reached with the account that one session is pinned to.
+/// A server reached with the account that one session or one token is bound to.
 #[derive(Debug)]
 struct PinnedUpstream {
     upstream: Arc<dyn Upstream>,
-    account: AccountPin,
+    account: Option<AccountPin>,
+    /// The account of a token for a job without a person.
+    service: Option<String>,
 }
 
 impl Connector for PinnedUpstream {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
-        self.upstream.connect_as(&self.account)
+        match (&self.service, &self.account) {
+            (Some(service), account) => self.upstream.connect_service(service, account.as_ref()),
+            (None, Some(account)) => self.upstream.connect_as(account),
+            (None, None) => self.upstream.connect(),
+        }
     }
 
     fn find_sign_in(&self) -> BoxFuture<'_, ()> {
@@ -51,7 +61,13 @@ impl Connector for PinnedUpstream {
     }
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
-        self.upstream.sign_in_port()
+        // A job cannot sign in, and must not make a person do so.
+        let port = self.upstream.sign_in_port();
+        port.filter(|_| self.service.is_none())
+    }
+
+    fn explainer(&self) -> Option<Explainer> {
+        self.upstream.explainer()
     }
 
     fn tool_memory(&self) -> Option<&dyn ToolMemory> {
@@ -70,13 +86,15 @@ impl DynamicConnections {
         servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>,
         (principal, route, account): (&Principal, &Route, Option<&AccountPin>),
         settings: AggregateSettings,
+        policies: Option<&Arc<Policies>>,
     ) -> (Connection, AggregateMembers) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Servers are read under the lock: a change in between would reach this connection neither
         // here nor by `adapt`.
         let servers = servers();
         let mut members = members(&servers, principal, route);
-        let pinned = account.and_then(|account| pinned(&mut members, &servers, account, None));
+        let pinned = pinned(&mut members, &servers, (principal, account), None);
+        let guards = guard(&mut members, principal, policies, &[]);
         let (connection, members) = aggregate_with_members(members, settings);
         all.retain(|it| !it.members.is_over());
         all.push(DynamicConnection {
@@ -85,34 +103,44 @@ impl DynamicConnections {
             route: route.clone(),
             account: account.cloned(),
             pinned,
+            guards,
         });
         (connection, members)
     }
 
     /// Replaces the members of every open connection by the servers as they are now; `servers` is
     /// called under the lock, so that of two changes at once the later one stays.
-    pub(super) fn adapt(&self, servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>) {
+    pub(super) fn adapt(
+        &self,
+        servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>,
+        policies: Option<&Arc<Policies>>,
+    ) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let servers = &servers();
         all.retain(|it| !it.members.is_over());
         for it in all.iter_mut() {
             let mut members = members(servers, &it.principal, &it.route);
-            if let Some(account) = &it.account {
-                it.pinned = pinned(&mut members, servers, account, it.pinned.take());
-            }
+            let owner = (&it.principal, it.account.as_ref());
+            it.pinned = pinned(&mut members, servers, owner, it.pinned.take());
+            it.guards = guard(&mut members, &it.principal, policies, &it.guards);
             it.members.replace(members);
         }
     }
 }
 
 /// Pins the only member to one account. `before` is reused if it still leads to the same upstream,
-/// so that the member keeps its connection. A client of several servers is not pinned.
+/// so that the member keeps its connection. A client of several servers is not pinned; a service
+/// account always has one.
 fn pinned(
     members: &mut [Member],
     servers: &[Arc<ServedServer>],
-    account: &AccountPin,
+    (principal, account): (&Principal, Option<&AccountPin>),
     before: Option<Arc<PinnedUpstream>>,
 ) -> Option<Arc<PinnedUpstream>> {
+    let service = principal.account();
+    if account.is_none() && service.is_none() {
+        return None;
+    }
     let [member] = members else {
         return None;
     };
@@ -123,11 +151,40 @@ fn pinned(
     let pinned = before.unwrap_or_else(|| {
         Arc::new(PinnedUpstream {
             upstream: Arc::clone(upstream),
-            account: account.clone(),
+            account: account.cloned(),
+            service: service.map(str::to_owned),
         })
     });
     member.connector = Arc::clone(&pinned) as Arc<dyn Connector>;
     Some(pinned)
+}
+
+/// Puts policies in front of the members that have one for the client. Those of `before` are reused
+/// if they still lead to the same server, so that the member keeps its connection.
+fn guard(
+    members: &mut [Member],
+    principal: &Principal,
+    policies: Option<&Arc<Policies>>,
+    before: &[Arc<GuardedConnector>],
+) -> Vec<Arc<GuardedConnector>> {
+    let mut guards = Vec::new();
+    for member in members {
+        let Some((policies, id)) = policies.zip(member.server_id.as_ref()) else {
+            continue;
+        };
+        let client = principal.client();
+        if policies.access(client, (&id.0, &id.1)).is_none() {
+            continue;
+        }
+        let known = before.iter().find(|it| it.is_for(&member.connector));
+        let guard = known.cloned().unwrap_or_else(|| {
+            let inner = Arc::clone(&member.connector);
+            Arc::new(GuardedConnector::new(inner, policies, client, id.clone()))
+        });
+        member.connector = Arc::clone(&guard) as Arc<dyn Connector>;
+        guards.push(guard);
+    }
+    guards
 }
 
 /// Returns the servers that a client reaches by a route.
@@ -171,7 +228,7 @@ mod tests {
         };
         let settings = AggregateSettings::new(ClientInfo::new("keyway", "0"));
         let owner = (&Principal::SameUser, &Route::All(Vec::new()), None);
-        let _connection = all.connect(servers, owner, settings);
-        all.adapt(servers);
+        let _connection = all.connect(servers, owner, settings, None);
+        all.adapt(servers, None);
     }
 }

@@ -11,6 +11,8 @@ use tokio::time::Instant;
 
 use crate::gateway_token::{GatewayToken, TokenHash, TokenReader};
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
+use crate::token_use::TokenUses;
+use keyway_secret::{Clock as _, SystemClock};
 
 /// The sender of a request.
 #[derive(Debug, Clone)]
@@ -37,6 +39,22 @@ impl Principal {
         }
     }
 
+    /// Returns the account that it is bound to, if it is a service account.
+    pub(super) fn account(&self) -> Option<&str> {
+        match self {
+            Self::Token(token) => token.account(),
+            Self::SameUser => None,
+        }
+    }
+
+    /// Returns the name by which policies know the client; `None` for a process of our own user.
+    pub(super) fn client(&self) -> Option<&str> {
+        match self {
+            Self::Token(token) => Some(&token.name),
+            Self::SameUser => None,
+        }
+    }
+
     /// Returns what a person calls it.
     pub(super) fn name(&self) -> &str {
         match self {
@@ -57,6 +75,7 @@ impl Principal {
 /// The gateway tokens that are valid.
 pub(super) struct TokenTable {
     read: TokenReader,
+    pub(super) uses: Arc<TokenUses>,
     /// Held for one look or one replacement, never across an await.
     table: RwLock<Table>,
     /// Held while the tokens are read, so that one read serves all requests that wait. A request
@@ -81,6 +100,7 @@ impl TokenTable {
     pub(super) fn new(read: TokenReader) -> Self {
         Self {
             read,
+            uses: Arc::default(),
             table: RwLock::default(),
             reading: tokio::sync::Mutex::new(()),
         }
@@ -98,8 +118,9 @@ impl TokenTable {
             return None;
         }
         let hash = TokenHash::of(token.trim());
-        let found = self.find(hash).await;
-        found.map(Principal::Token)
+        let found = self.find(hash).await?;
+        self.uses.note(&found, SystemClock.wall());
+        Some(Principal::Token(found))
     }
 
     /// Says whether a gateway token is still valid, by what was last read.

@@ -1,6 +1,6 @@
 //! Which servers are served now, and how a client gets a connection to them.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::binding::{Binding, BoundConnection};
 use super::closing_tasks::ClosingTasks;
@@ -8,9 +8,11 @@ use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::ServedServer;
+use crate::policy::{Policies, guarded};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;
+use keyway_transport::Connection;
 
 /// The served servers, and what connections to them need.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(super) struct Router {
     /// Replaced as a whole: readers clone the outer `Arc` and hold no lock while they use it.
     servers: RwLock<Arc<[Arc<ServedServer>]>>,
     dynamic: DynamicConnections,
+    /// Set once, before the first client comes; without it every tool may be called.
+    policies: OnceLock<Arc<Policies>>,
     info: ClientInfo,
     pub(super) closing: ClosingTasks,
 }
@@ -27,8 +31,31 @@ impl Router {
         Self {
             servers: RwLock::new(servers.into_iter().map(Arc::new).collect()),
             dynamic: DynamicConnections::default(),
+            policies: OnceLock::new(),
             info,
             closing: ClosingTasks::default(),
+        }
+    }
+
+    /// Puts policies in front of the servers.
+    pub(super) fn set_policies(&self, policies: Arc<Policies>) {
+        let _first = self.policies.set(policies);
+    }
+
+    /// Puts the policy for a client in front of a connection to a server, if there is one.
+    pub(super) fn guard(
+        &self,
+        principal: &Principal,
+        server: &ServedServer,
+        connection: Connection,
+    ) -> Connection {
+        let policies = self.policies.get();
+        let access = policies.and_then(|policies| {
+            policies.access(principal.client(), (&server.plugin, &server.name))
+        });
+        match access {
+            Some(access) => guarded(connection, access),
+            None => connection,
         }
     }
 
@@ -48,7 +75,7 @@ impl Router {
 
     /// Passes the servers as they are now to the dynamic connections.
     pub(super) fn adapt(&self) {
-        self.dynamic.adapt(|| self.servers());
+        self.dynamic.adapt(|| self.servers(), self.policies.get());
     }
 
     /// Opens a connection for a client: to the server itself if it can be used as it is, else to an
@@ -60,9 +87,10 @@ impl Router {
         account: Option<&AccountPin>,
     ) -> BoundConnection {
         if let Some(server) = route.only()
-            && let Some(connection) = server.upstream.open(account).await
+            && let Some(connection) = open(server, principal, account).await
         {
             let binding = Some(Binding::new(server, principal, route));
+            let connection = self.guard(principal, server, connection);
             return BoundConnection {
                 connection,
                 binding,
@@ -84,11 +112,30 @@ impl Router {
             settings.naming = Naming::Bare;
         }
         let owner = (principal, route, account);
-        let (connection, members) = self.dynamic.connect(|| self.servers(), owner, settings);
+        let policies = self.policies.get();
+        let connected = self
+            .dynamic
+            .connect(|| self.servers(), owner, settings, policies);
+        let (connection, members) = connected;
         BoundConnection {
             connection,
             binding: None,
             members: Some(members),
         }
+    }
+}
+
+/// Connects to the server itself, as a person's client does or as a service account.
+async fn open(
+    server: &ServedServer,
+    principal: &Principal,
+    account: Option<&AccountPin>,
+) -> Option<Connection> {
+    match principal.account() {
+        Some(service) => {
+            let opened = server.upstream.connect_service(service, account).await;
+            opened.ok().map(|opened| opened.connection)
+        }
+        None => server.upstream.open(account).await,
     }
 }

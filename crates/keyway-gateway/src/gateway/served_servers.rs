@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use keyway_config::names::path_segment;
 use keyway_transport::Connection;
 
@@ -100,6 +101,27 @@ pub trait Upstream: Connector {
         &'a self,
         account: &'a AccountPin,
     ) -> BoxFuture<'a, Result<Opened, ServerProblem>>;
+
+    /// Connects with the sign-in of one account, for a job without a person: no person is asked, and
+    /// no other sign-in is used. Where there is none of that account, nothing is connected to.
+    ///
+    /// Cancel safety: as [`Connector::connect`].
+    fn connect_service<'a>(
+        &'a self,
+        account: &'a str,
+        pin: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        let _ = (account, pin);
+        let code = Code::SignInRequired;
+        Box::pin(std::future::ready(Err(ServerProblem {
+            standing: code.state(),
+            code,
+            message: "the server has no sign-ins for service accounts".to_owned(),
+            hint: None,
+            is_transient: false,
+            wait: None,
+        })))
+    }
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.
     fn fingerprint(&self, _key: &FingerprintKey) -> Option<ConnectionFingerprint> {

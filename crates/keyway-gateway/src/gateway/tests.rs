@@ -7,6 +7,7 @@ mod dashboard;
 mod down;
 mod ending;
 mod http_sse;
+mod policies;
 mod recorded_server;
 mod resuming;
 mod served_servers;
@@ -143,6 +144,15 @@ impl Connector for Echo {
 
 impl Upstream for Echo {
     fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        self.connect()
+    }
+
+    fn connect_service<'a>(
+        &'a self,
+        account: &'a str,
+        _: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        self.heard.lock().unwrap().push(format!("as {account}"));
         self.connect()
     }
 

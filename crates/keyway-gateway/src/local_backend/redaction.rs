@@ -50,6 +50,8 @@ impl LocalBackend {
             title: tool.title.as_ref().map(|it| redactor.text(it)),
             description: tool.description.as_ref().map(|it| redactor.text(it)),
             schema: value(&tool.schema, &redactor),
+            annotations: value(&tool.annotations, &redactor),
+            digest: tool.digest,
         });
         Seen {
             at: seen.at,

@@ -100,7 +100,7 @@ mod tests {
         found
     }
 
-    fn signed_in(expires_in: Option<i64>, renews: bool, ended: bool) -> Diagnosis {
+    fn signed_in(expires_in: Option<i64>, [renews, ended]: [bool; 2]) -> Diagnosis {
         let mut pending = found(State::Pending, None);
         let mut kept = SignIn::default();
         (kept.expires_in, kept.renews, kept.ended) = (expires_in, renews, ended);
@@ -133,11 +133,11 @@ mod tests {
         for (found, words) in [
             (open, "ready"),
             (found(State::Pending, None), "needs sign-in"),
-            (signed_in(Some(3599), true, false), "signed in (59 min)"),
-            (signed_in(None, true, false), "signed in"),
-            (signed_in(Some(-1), true, false), "signed in"),
-            (signed_in(Some(-1), false, false), "needs sign-in"),
-            (signed_in(Some(60), true, true), "needs sign-in"),
+            (signed_in(Some(3599), [true, false]), "signed in (59 min)"),
+            (signed_in(None, [true, false]), "signed in"),
+            (signed_in(Some(-1), [true, false]), "signed in"),
+            (signed_in(Some(-1), [false, false]), "needs sign-in"),
+            (signed_in(Some(60), [true, true]), "needs sign-in"),
             (
                 found(State::Pending, Some(Reason::PendingTrust)),
                 "needs approval",

@@ -1,5 +1,6 @@
 //! Checked values to settings, and the rules that concern several keys at once.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use keyway_approval::{SandboxMechanism, SandboxProfile};
@@ -7,7 +8,7 @@ use keyway_secret::Secret;
 
 use super::keys::ANY;
 use super::tree::{Found, Table, is_address};
-use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
+use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
     RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth, ServerSettings, Settings,
@@ -50,7 +51,34 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
             settings.servers.insert(table.name, own);
         }
     }
+    for mut table in found.take(&["policies", ANY]) {
+        let tools = tool_rules(&mut table, found);
+        let policy = settings.policies.entry(table.name).or_default();
+        policy.tools = tools;
+    }
+    for mut table in found.take(&["policies", ANY, "clients", ANY]) {
+        let tools = tool_rules(&mut table, found);
+        let policy = settings.policies.entry(table.above).or_default();
+        policy.clients.insert(table.name, tools);
+    }
     settings
+}
+
+fn tool_rules(table: &mut Table, found: &mut Found<'_>) -> BTreeMap<String, ToolRule> {
+    let named = table.map("tools").unwrap_or_default().into_iter();
+    let mut rules = BTreeMap::new();
+    for (tool, word) in named {
+        match ToolRule::from_word(&word) {
+            Some(rule) => {
+                rules.insert(tool, rule);
+            }
+            None => {
+                let words = ToolRule::WORDS.join("`, `");
+                found.refuse(table, format!("a rule of `tools` is one of `{words}`"));
+            }
+        }
+    }
+    rules
 }
 
 /// Returns where the plugin is that a table is about.

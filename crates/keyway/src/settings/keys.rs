@@ -431,4 +431,29 @@ pub const SECTIONS: &[Section] = &[
             ),
         ],
     },
+    Section {
+        path: &["policies", ANY],
+        title: "[policies.\"PLUGIN:SERVER\"]",
+        about: "Which tools of one server clients of the gateway may see and call. From then on a tool that is new or has changed is denied until you have looked at it.",
+        keys: &[key(
+            "tools",
+            Kind::Map,
+            "{ delete_repository = \"deny\", create_issue = \"ask\", \"*\" = \"allow\" }",
+            TOOLS,
+        )],
+    },
+    Section {
+        path: &["policies", ANY, "clients", ANY],
+        title: "[policies.\"PLUGIN:SERVER\".clients.CLIENT]",
+        about: "The same for one client, by the name of its gateway token; it comes before the rules for all clients.",
+        keys: &[key(
+            "tools",
+            Kind::Map,
+            "{ search = \"allow\", \"*\" = \"deny\" }",
+            TOOLS,
+        )],
+    },
 ];
+
+/// What a table of tool rules says.
+const TOOLS: &str = "`allow`, `ask` or `deny` for each tool by its name; `*` stands for every tool that is not named. Without a rule a tool is allowed";

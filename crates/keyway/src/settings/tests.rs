@@ -81,6 +81,30 @@ fn every_example_of_the_reference_is_accepted_and_understood() {
     assert_eq!(oauth.refresh_scope, RefreshScope::Granted);
     assert!(oauth.dangerous_assume_s256);
     assert_eq!(oauth.authorize_params["prompt"], "consent");
+    let policy = &settings.policies["PLUGIN:SERVER"];
+    assert_eq!(policy.tools["create_issue"], ToolRule::Ask);
+    assert_eq!(policy.clients["CLIENT"]["*"], ToolRule::Deny);
+}
+
+#[test]
+fn a_policy_is_read_for_all_clients_and_for_each() {
+    let text = "[policies.\"a:s\".clients.ci]\ntools = { \"*\" = \"deny\" }\n\
+                [policies.\"a:t\"]\ntools = { x = \"ask\" }\n";
+    let settings = parse(text).settings;
+    assert!(settings.policies["a:s"].tools.is_empty());
+    assert_eq!(settings.policies["a:s"].clients["ci"]["*"], ToolRule::Deny);
+    assert_eq!(settings.policies["a:t"].tools["x"], ToolRule::Ask);
+    assert!(settings.policies["a:t"].clients.is_empty());
+}
+
+#[test]
+fn a_rule_that_is_not_known_is_refused_and_does_not_become_an_allowance() {
+    for rule in ["Deny", "denied", "", "no"] {
+        let text = format!("[policies.\"a:s\"]\ntools = {{ x = \"{rule}\" }}\n");
+        let found = wrong(&text).concat();
+        let expected = "a rule of `tools` is one of `allow`, `ask`, `deny`";
+        assert!(found.ends_with(expected), "{rule}: {found}");
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(super) struct Table {
     section: &'static Section,
     /// The name that the person chose for it; empty where there is none to choose.
     pub(super) name: String,
+    /// The name that the person chose for a table above it, where there are two to choose.
+    pub(super) above: String,
     span: Span,
     pointer: Pointer,
     values: BTreeMap<&'static str, Value>,
@@ -168,6 +170,8 @@ struct SettingPath {
     /// The path so far, chosen names as [`ANY`].
     path: Vec<String>,
     name: String,
+    /// The name that was chosen before `name`.
+    above: String,
     pointer: Pointer,
     span: Span,
     /// The length of the byte order mark, which the parser has not seen.
@@ -179,6 +183,7 @@ impl SettingPath {
         Self {
             path: Vec::new(),
             name: String::new(),
+            above: String::new(),
             pointer: Pointer::default(),
             span: Span::default(),
             mark,
@@ -235,7 +240,10 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut SettingPath) {
         let step = below.iter().find(|step| **step == text || **step == ANY);
         match (step, value.get_ref()) {
             (Some(step), DeValue::Table(inner)) => {
-                let chosen = if *step == ANY { text } else { &way.name };
+                let (chosen, above) = match *step {
+                    ANY => (text, &way.name),
+                    _ => (way.name.as_str(), &way.above),
+                };
                 let mut next = SettingPath {
                     path: way
                         .path
@@ -244,6 +252,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut SettingPath) {
                         .chain([(*step).to_owned()])
                         .collect(),
                     name: chosen.to_owned(),
+                    above: above.clone(),
                     pointer,
                     span,
                     mark: way.mark,
@@ -264,6 +273,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut SettingPath) {
         found.tables.push(Table {
             section,
             name: way.name.clone(),
+            above: way.above.clone(),
             span: way.span,
             pointer: way.pointer.clone(),
             values,

@@ -43,6 +43,18 @@ words! {
 }
 
 words! {
+    /// What becomes of a client's call of a tool.
+    ToolRule {
+        /// It is made.
+        Allow = "allow",
+        /// A person is asked first.
+        Ask = "ask",
+        /// It is refused, and the tool is not listed.
+        Deny = "deny",
+    }
+}
+
+words! {
     /// How a token is obtained.
     Grant {
         /// By a person in a browser.

@@ -224,9 +224,7 @@ fn e14_a_client_secret_is_not_sent_to_a_token_endpoint_elsewhere() {
         ..with_secret("given", "")
     });
     let public = kit.call(&kit.oauth());
-    assert!(
-        !public.is_err_and(|error| matches!(cause(error), OAuthError::SecretElsewhere { .. }))
-    );
+    assert!(!public.is_err_and(|error| matches!(cause(error), OAuthError::SecretElsewhere { .. })));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyway::sign_in::SignIn;
 
 use super::parts::{badge, bar, buttons, element, facts};
-use super::{Look, Region, activity};
+use super::{Look, Region, activity, policy};
 use crate::dashboard::backend::ServerView;
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
@@ -29,7 +29,8 @@ pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {
         ));
     }
     html!(
-        "<h1>Servers</h1>\n{}\n{}\n<section><h2 id=\"activity-head\">Activity</h2>{}</section>",
+        "<h1>Servers</h1>\n{}{}\n{}\n<section><h2 id=\"activity-head\">Activity</h2>{}</section>",
+        policy::questions(look, browser),
         summary(look),
         plugins,
         recent(look),
@@ -38,6 +39,10 @@ pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {
 
 pub(super) fn regions(look: &Look, browser: &BrowserSession) -> Vec<Region> {
     let mut regions = vec![
+        Region {
+            id: "questions".to_owned(),
+            html: policy::questions(look, browser),
+        },
         Region {
             id: "summary".to_owned(),
             html: summary(look),
@@ -198,6 +203,7 @@ mod tests {
         let look = Look {
             servers: vec![checking, pending, failed],
             recent: Vec::new(),
+            policies: None,
         };
         let shown = summary(&look);
         for part in [

@@ -8,7 +8,7 @@ use keyway_config::method::Method;
 
 use super::overview::latency;
 use super::parts::{badge, bar, button, buttons, facts, mark};
-use super::{Look, Region, activity};
+use super::{Look, Region, activity, policy};
 use crate::dashboard::backend::{Consent, ServerView, Tool, WantedBy};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
@@ -22,11 +22,12 @@ use url::Url;
 pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> {}</p>\n\
-         {}\n{}\n<section><h2>Activity</h2>{}</section>\n{}",
+         {}{}\n{}\n<section><h2>Activity</h2>{}</section>\n{}",
         browser.base(),
         view.id.plugin,
+        policy::questions(look, browser),
         state(look, view, browser),
-        tools(view, browser),
+        tools(look, view, browser),
         recent(look, view),
         log(view),
     )
@@ -38,8 +39,9 @@ pub(super) fn regions(look: &Look, view: &ServerView, browser: &BrowserSession) 
         html,
     };
     vec![
+        region("questions", policy::questions(look, browser)),
         region("state", state(look, view, browser)),
-        region("tools", tools(view, browser)),
+        region("tools", tools(look, view, browser)),
         region("activity", recent(look, view)),
         region("log", log(view)),
     ]
@@ -335,12 +337,12 @@ fn variable(variable: &Variable) -> Html {
     )
 }
 
-fn tools(view: &ServerView, browser: &BrowserSession) -> Html {
+fn tools(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     let items: Html = view
         .tools
         .iter()
         .take(MOST_TOOLS)
-        .map(|it| item(view, it, browser))
+        .map(|it| item(look, view, it, browser))
         .collect();
     let body = if view.tools.is_empty() {
         html!("<p class=\"soft\">Known when it was connected to.</p>")
@@ -350,14 +352,15 @@ fn tools(view: &ServerView, browser: &BrowserSession) -> Html {
     html!("<section id=\"tools\"><h2>Tools</h2>{}</section>", body)
 }
 
-fn item(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
+fn item(look: &Look, view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
     let about = tool.description.as_deref().unwrap_or_default();
     let about: String = about.chars().take(MOST_WORDS).collect();
     html!(
-        "<li><a href=\"{}\"><strong>{}</strong>{}</a></li>",
+        "<li><a href=\"{}\"><strong>{}</strong>{}</a>{}</li>",
         paths::tool(browser.base(), &view.id, &tool.name),
         tool.name,
         (!about.is_empty()).then(|| html!(" <span class=\"soft\">{}</span>", about)),
+        policy::chip(look, view, tool),
     )
 }
 

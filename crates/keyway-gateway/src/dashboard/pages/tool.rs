@@ -1,6 +1,7 @@
 //! One tool: a form for its arguments, and what the last call brought.
 
 use super::parts::{mark, problem};
+use super::{Look, policy};
 use crate::dashboard::backend::{ServerView, Tool};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::form::fields;
@@ -9,14 +10,14 @@ use crate::dashboard::paths;
 use crate::dashboard::result::{Called, LastCall};
 use crate::schema::Schema;
 
-pub(super) fn page(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
+pub(super) fn page(look: &Look, view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
     let last = browser.session.last_call.as_deref();
     let last = last.filter(|call| call.server == view.id && call.tool == tool.name);
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> \
          <a href=\"{}\">{}</a></p>\n<h1>{}</h1>\n{}{}\
          <form method=\"post\" action=\"{}\" class=\"panel call\">{}{}\
-         <div class=\"buttons\"><button class=\"main\" id=\"call\">Call</button></div></form>\n{}",
+         <div class=\"buttons\"><button class=\"main\" id=\"call\">Call</button></div></form>\n{}{}",
         browser.base(),
         paths::server(browser.base(), &view.id),
         view.id.name,
@@ -31,6 +32,7 @@ pub(super) fn page(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> 
         mark(browser),
         fields(Schema::new(&tool.schema), last.map(|call| &call.fields)),
         last.map(result),
+        policy::panel(look, view, tool, browser),
     )
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use keyway::approval::Answer as Agreed;
 use keyway::diagnosis::{Diagnosis, Offer, Variable};
+use keyway::settings::{Settings, ToolRule};
 use keyway_auth::BoxFuture;
 use keyway_code::{Code, Stage};
 use keyway_config::declared::Transport;
@@ -19,6 +20,8 @@ use crate::activity::Activity;
 use crate::dashboard::{
     ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
 };
+use crate::policy::Policies;
+use keyway_config::names::path_segment;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{ServerState, State};
 
@@ -41,15 +44,16 @@ impl Noting {
 impl DashboardBackend for Noting {
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
         let standing = *self.standing.lock().unwrap();
-        let tool = Tool {
-            name: EVIL.to_owned(),
-            title: Some(EVIL.to_owned()),
-            description: Some(EVIL.to_owned()),
-            schema: json!({
-                "type": "object",
-                "properties": {EVIL: {"type": "string", "description": EVIL}},
-            }),
-        };
+        let properties = json!({EVIL: {"type": "string", "description": EVIL}});
+        let described = json!({
+            "name": EVIL,
+            "title": EVIL,
+            "description": EVIL,
+            "inputSchema": {"type": "object", "properties": properties},
+            "annotations": {"readOnlyHint": true, EVIL: EVIL},
+        });
+        let described = serde_json::value::to_raw_value(&described).unwrap();
+        let tool = Tool::read(&described).unwrap();
         let place = Source::new(EVIL, b"{}").locate(Span::new(0, 1), &Pointer::default());
         let view = move |name: &str| {
             let mut found = Diagnosis::new("p", name);
@@ -118,6 +122,10 @@ impl DashboardBackend for Noting {
         Box::pin(async { Ok(()) })
     }
 
+    fn policies_changed(&self, server: &ServerId) {
+        self.note(format!("policies {}", server.name));
+    }
+
     fn call<'a>(
         &'a self,
         server: &'a ServerId,
@@ -134,6 +142,7 @@ struct House {
     running: Running,
     dashboard: Arc<Dashboard>,
     backend: Arc<Noting>,
+    policies: Arc<Policies>,
 }
 
 impl House {
@@ -145,7 +154,8 @@ impl House {
         });
         let activity = Arc::new(Activity::default());
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
-        let dashboard = Arc::new(dashboard);
+        let policies = Arc::new(Policies::in_memory(&Settings::default()));
+        let dashboard = Arc::new(dashboard.with_policies(Arc::clone(&policies)));
         let own = Arc::clone(&dashboard);
         let running = Running::start_with(&[], |gateway| {
             gateway.recording(activity).with_dashboard(own)
@@ -155,6 +165,7 @@ impl House {
             running,
             dashboard,
             backend,
+            policies,
         }
     }
 
@@ -535,4 +546,78 @@ async fn requests_are_recorded_with_their_client_and_outcome() {
         rows[1]
     );
     assert!(rows[2].contains("initialize") && rows[2].contains("a:</span>one</td>"));
+}
+
+/// Returns the value of a hidden field.
+fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .expect(name);
+    rest.split_once('"').unwrap().0
+}
+
+#[tokio::test]
+async fn a_rule_is_set_for_the_tool_that_was_shown_and_by_our_own_form_alone() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let page = format!("/s/p/s/tool/{}", path_segment(EVIL));
+    let shown = house.get(&page, &pass).await.body;
+    assert!(shown.contains("only reads: <strong>yes"), "{shown}");
+    assert!(shown.contains("own claim, which nothing checks"));
+    let (mark, digest) = (house.mark(&pass).await, hidden(&shown, "digest").to_owned());
+    let origin = house.origin();
+    let headers = [
+        ("Cookie", pass.cookie.as_str()),
+        ("Origin", origin.as_str()),
+    ];
+    let form = |mark: &str, digest: &str| {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        let fields = [
+            ("_mark", mark),
+            ("tool", EVIL),
+            ("digest", digest),
+            ("client", "ci"),
+            ("rule", "deny"),
+        ];
+        form.extend_pairs(fields).finish()
+    };
+    let path = pass.at("/s/p/s/rule");
+    let other = "0".repeat(64);
+    for (mark, digest, headers, status) in [
+        ("wrong", digest.as_str(), &headers[..], 403),
+        (mark.as_str(), digest.as_str(), &headers[..1], 403),
+        (mark.as_str(), other.as_str(), &headers[..], 303),
+        (mark.as_str(), "", &headers[..], 303),
+    ] {
+        let answer = house.post(&path, headers, &form(mark, digest)).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(house.policies.rules("p", "s").is_empty());
+    }
+    let told = house.get(&page, &pass).await.body;
+    assert!(told.contains("has changed since it was shown"), "{told}");
+    assert_eq!(
+        house
+            .post(&path, &headers, &form(&mark, &digest))
+            .await
+            .status,
+        303
+    );
+    assert_eq!(house.done(), ["policies s"]);
+    let rules = house.policies.rules("p", "s");
+    assert_eq!(rules.len(), 1);
+    assert_eq!(
+        (
+            rules[0].client.as_deref(),
+            rules[0].tool.as_str(),
+            rules[0].rule
+        ),
+        (Some("ci"), EVIL, ToolRule::Deny)
+    );
+    let told = house.get(&page, &pass).await.body;
+    assert!(told.contains("The rule was set."), "{told}");
+    assert!(
+        told.contains("<strong>deny</strong> for <code>ci</code>"),
+        "{told}"
+    );
+    assert!(!told.contains("<script>alert"), "{told}");
 }

@@ -1,0 +1,442 @@
+//! Policies: which tools of a server a client may see and call.
+//!
+//! This is the one place that decides. A rule comes from `config.toml` or from the dashboard; where
+//! both have one, the stricter counts. Once a server has a rule for a client, the tools that it has
+//! are remembered at first sight, by name and digest, and one that is new or has changed since is
+//! denied until a person has looked at it. Where there is no rule, connections are not touched.
+
+mod digest;
+mod guard;
+mod questions;
+mod rules;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use keyway::settings::{Settings, ToolRule};
+use keyway::vault::Vault;
+use keyway_secret::printable;
+use keyway_vault::{Namespace, VaultError};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use self::digest::ListedTool;
+pub use self::digest::ToolDigest;
+pub(crate) use self::guard::{GuardedConnector, guarded};
+use self::questions::Questions;
+pub use self::questions::ToolQuestion;
+use self::rules::{Rule, Rules};
+
+/// The policies of one gateway.
+pub struct Policies {
+    config: HashMap<String, Rules>,
+    vault: Option<Arc<Vault>>,
+    /// By server. Held for one look or one change, never across an await or a write to the vault.
+    kept: RwLock<HashMap<String, Kept>>,
+    /// Held while a row is written, so that the last change is the one that stays. Taken before
+    /// `kept`.
+    writing: Mutex<()>,
+    questions: Questions,
+    changes: watch::Sender<u64>,
+    rule_changes: watch::Sender<u64>,
+}
+
+/// What is stored of one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    rules: Rules,
+    /// The tools as a person last looked at them, or as they were first seen; `None` before that.
+    #[serde(default)]
+    looked_at: Option<BTreeMap<String, ToolDigest>>,
+}
+
+/// What there is to say of a tool beside its rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolState {
+    /// No rule concerns its server, or it is as it was looked at.
+    Known,
+    /// It was not there when the tools were looked at.
+    New,
+    /// It is not what it was.
+    Changed,
+}
+
+/// A rule, for those that show rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuleView {
+    /// The client, by the name of its gateway token; `None` for all.
+    pub client: Option<String>,
+    /// The tool, or `*`.
+    pub tool: String,
+    /// The rule.
+    pub rule: ToolRule,
+    /// Whether it stands in `config.toml`, where only an editor changes it.
+    pub is_in_config: bool,
+}
+
+impl Policies {
+    /// Reads the rules of `config.toml` and those that were set on the dashboard.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
+    pub fn new(settings: &Settings, vault: Arc<Vault>) -> Result<Self, VaultError> {
+        let rows = vault.sealed(Namespace::new(NAMESPACE)?).read_all()?;
+        let read = |value: &[u8]| {
+            // What another version wrote may take away more than this one understands.
+            serde_json::from_slice(value).unwrap_or_else(|_| Kept::closed())
+        };
+        let kept = rows.into_iter();
+        let kept = kept.map(|(server, row)| (server, read(row.value.expose())));
+        Ok(Self {
+            kept: RwLock::new(kept.collect()),
+            vault: Some(vault),
+            ..Self::in_memory(settings)
+        })
+    }
+
+    /// Takes the rules of `config.toml`, and keeps the rest for as long as it lives.
+    #[must_use]
+    pub fn in_memory(settings: &Settings) -> Self {
+        let config = settings.policies.iter();
+        let config = config.map(|(server, policy)| (server.clone(), Rules::from(policy)));
+        Self {
+            config: config.collect(),
+            vault: None,
+            kept: RwLock::default(),
+            writing: Mutex::default(),
+            questions: Questions::default(),
+            changes: watch::Sender::new(0),
+            rule_changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Returns what decides about the calls of a client; `None` where no rule concerns them.
+    pub(crate) fn access(
+        self: &Arc<Self>,
+        client: Option<&str>,
+        (plugin, server): (&str, &str),
+    ) -> Option<Access> {
+        if self.config.is_empty() && self.kept().is_empty() {
+            return None;
+        }
+        let server = key(plugin, server);
+        self.concerns(client, &server).then(|| Access {
+            policies: Arc::clone(self),
+            server,
+            client: client.map(str::to_owned),
+        })
+    }
+
+    fn concerns(&self, client: Option<&str>, server: &str) -> bool {
+        let config = self.config.get(server);
+        config.is_some_and(|rules| rules.concerns(client))
+            || self
+                .kept()
+                .get(server)
+                .is_some_and(|it| it.rules.concerns(client))
+    }
+
+    /// Returns the rules for a server.
+    #[must_use]
+    pub fn rules(&self, plugin: &str, server: &str) -> Vec<RuleView> {
+        let server = key(plugin, server);
+        let view = |rules: &Rules, is_in_config| -> Vec<RuleView> {
+            let view = |(client, tool, rule): (Option<&str>, &str, Rule)| RuleView {
+                client: client.map(str::to_owned),
+                tool: tool.to_owned(),
+                rule: rule.into(),
+                is_in_config,
+            };
+            rules.iter().map(view).collect()
+        };
+        let config = self.config.get(&server).map(|rules| view(rules, true));
+        let mut all = config.unwrap_or_default();
+        if let Some(kept) = self.kept().get(&server) {
+            all.extend(view(&kept.rules, false));
+        }
+        all
+    }
+
+    /// Says whether a tool is what it was when it was looked at.
+    #[must_use]
+    pub fn tool_state(&self, server: (&str, &str), tool: &str, digest: ToolDigest) -> ToolState {
+        let server = key(server.0, server.1);
+        let is_in_config = self.config.get(&server).is_some_and(|it| !it.is_empty());
+        match self.kept().get(&server) {
+            Some(kept) if is_in_config || !kept.rules.is_empty() => kept.state(tool, digest),
+            _ => ToolState::Known,
+        }
+    }
+
+    /// Sets or removes a rule of the dashboard. `shown` are the tools of the server as the person
+    /// saw them, which are remembered if none were before.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if it was not stored; then it counts until the gateway ends.
+    pub fn set_rule(
+        &self,
+        (plugin, server): (&str, &str),
+        (client, tool): (Option<&str>, &str),
+        rule: Option<ToolRule>,
+        shown: impl IntoIterator<Item = (String, ToolDigest)>,
+    ) -> Result<(), VaultError> {
+        let changed = self.change(&key(plugin, server), |kept| {
+            kept.rules.set(client, tool, rule.map(Rule::from));
+            let shown: BTreeMap<_, _> = shown.into_iter().collect();
+            if kept.looked_at.is_none() && !shown.is_empty() {
+                kept.looked_at = Some(shown);
+            }
+        });
+        self.rule_changes.send_modify(count);
+        changed
+    }
+
+    /// Notes that a person has looked at a tool as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if it was not stored; then it counts until the gateway ends.
+    pub fn look_at(
+        &self,
+        (plugin, server): (&str, &str),
+        tool: &str,
+        digest: ToolDigest,
+    ) -> Result<(), VaultError> {
+        let changed = self.change(&key(plugin, server), |kept| {
+            // Before the first sight there is nothing that it could differ from.
+            if let Some(looked_at) = &mut kept.looked_at {
+                looked_at.insert(tool.to_owned(), digest);
+            }
+        });
+        self.rule_changes.send_modify(count);
+        changed
+    }
+
+    /// Returns the calls that wait for a person.
+    #[must_use]
+    pub fn questions(&self) -> Vec<ToolQuestion> {
+        self.questions.all()
+    }
+
+    /// Answers a question; says whether it still waited.
+    pub fn answer(&self, question: u64, is_allowed: bool) -> bool {
+        let answered = self.questions.answer(question, is_allowed);
+        self.tell();
+        answered
+    }
+
+    /// Tells of every change of rules and questions.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Tells of every change of what clients may call.
+    fn rule_changes(&self) -> watch::Receiver<u64> {
+        self.rule_changes.subscribe()
+    }
+
+    fn tell(&self) {
+        self.changes.send_modify(count);
+    }
+
+    fn change(&self, server: &str, how: impl FnOnce(&mut Kept)) -> Result<(), VaultError> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = {
+            let mut all = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+            let kept = all.entry(server.to_owned()).or_default();
+            how(kept);
+            kept.clone()
+        };
+        self.tell();
+        let Some(vault) = &self.vault else {
+            return Ok(());
+        };
+        // It has nothing that JSON cannot say.
+        let row = serde_json::to_vec(&kept).unwrap_or_default();
+        vault.sealed(Namespace::new(NAMESPACE)?).put(server, &row)?;
+        Ok(())
+    }
+
+    fn kept(&self) -> std::sync::RwLockReadGuard<'_, HashMap<String, Kept>> {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Policies")
+    }
+}
+
+impl Kept {
+    /// Denies everything.
+    fn closed() -> Self {
+        let mut kept = Self::default();
+        kept.rules.set(None, "*", Some(Rule::Deny));
+        kept
+    }
+
+    fn state(&self, tool: &str, digest: ToolDigest) -> ToolState {
+        match &self.looked_at {
+            None => ToolState::Known,
+            Some(tools) => match tools.get(tool) {
+                Some(known) if *known == digest => ToolState::Known,
+                Some(_) => ToolState::Changed,
+                None => ToolState::New,
+            },
+        }
+    }
+}
+
+/// What one client may do with the tools of one server, by the rules as they are at each call.
+#[derive(Debug)]
+pub(crate) struct Access {
+    policies: Arc<Policies>,
+    server: String,
+    client: Option<String>,
+}
+
+/// What becomes of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Allow,
+    Ask,
+    Deny(Denial),
+}
+
+/// Why a call is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Denial {
+    Rule,
+    New,
+    Changed,
+    Unlisted,
+    ListedTwice,
+    ListFailed,
+    Unreadable,
+    AnsweredNo,
+    Unanswered,
+    TooMany,
+}
+
+impl Access {
+    fn decide(&self, tool: &str, digest: ToolDigest) -> Verdict {
+        let client = self.client.as_deref();
+        let all = self.policies.kept();
+        let (config, kept) = (
+            self.policies.config.get(&self.server),
+            all.get(&self.server),
+        );
+        let rule = config.and_then(|rules| rules.find(client, tool));
+        let rule = rule.max(kept.and_then(|kept| kept.rules.find(client, tool)));
+        if rule == Some(Rule::Deny) {
+            return Verdict::Deny(Denial::Rule);
+        }
+        let is_concerned = config.is_some_and(|rules| rules.concerns(client))
+            || kept.is_some_and(|kept| kept.rules.concerns(client));
+        let state = kept.map_or(ToolState::Known, |kept| kept.state(tool, digest));
+        match (is_concerned, state, rule) {
+            (true, ToolState::New, _) => Verdict::Deny(Denial::New),
+            (true, ToolState::Changed, _) => Verdict::Deny(Denial::Changed),
+            (_, _, Some(Rule::Ask)) => Verdict::Ask,
+            _ => Verdict::Allow,
+        }
+    }
+
+    /// Says whether the tools of the server are not known yet.
+    fn is_first_sight(&self) -> bool {
+        let all = self.policies.kept();
+        all.get(&self.server)
+            .is_none_or(|kept| kept.looked_at.is_none())
+    }
+
+    /// Remembers the tools, if none were before. May block.
+    fn note_first_sight(&self, tools: BTreeMap<String, ToolDigest>) {
+        // What is not stored counts until the gateway ends.
+        let _unstored = self.policies.change(&self.server, |kept| {
+            kept.looked_at.get_or_insert(tools);
+        });
+    }
+
+    /// Words a refusal for the client, and says who can change it.
+    fn refusal(&self, tool: &str, denial: Denial) -> String {
+        let tool: String = printable(tool).chars().take(LONGEST_NAME).collect();
+        let server = printable(&self.server);
+        let what = match denial {
+            Denial::Rule => match &self.client {
+                Some(client) => format!("is denied to `{}` by a policy", printable(client)),
+                None => "is denied by a policy".to_owned(),
+            },
+            Denial::New => "is new since the server's tools were looked at, so it is denied".into(),
+            Denial::Changed => "has changed since it was looked at, so it is denied".to_owned(),
+            Denial::Unlisted => {
+                "is not listed by the server, so its policy does not allow it".to_owned()
+            }
+            Denial::ListedTwice => "is listed twice by the server, so it is denied".to_owned(),
+            Denial::ListFailed => {
+                "is denied: the server did not list its tools, which its policy needs".to_owned()
+            }
+            Denial::Unreadable => "is denied: the call does not name one tool".to_owned(),
+            Denial::AnsweredNo => "was not allowed by the person who was asked".to_owned(),
+            Denial::Unanswered => {
+                let seconds = crate::timeouts::TOOL_QUESTION_TIMEOUT.as_secs();
+                format!("was not allowed: there was no answer within {seconds} seconds")
+            }
+            Denial::TooMany => "is denied: too many calls wait for an answer".to_owned(),
+        };
+        let who = match denial {
+            Denial::New | Denial::Changed => {
+                "the person who runs Keyway can look at it on the dashboard (`keyway open`)"
+            }
+            Denial::AnsweredNo | Denial::Unanswered | Denial::TooMany => {
+                "the person who runs Keyway can answer on the dashboard (`keyway open`)"
+            }
+            Denial::Unlisted | Denial::ListedTwice | Denial::ListFailed | Denial::Unreadable => {
+                "the client can list the tools again, and the owner of the server can correct its list"
+            }
+            Denial::Rule => {
+                "the person who runs Keyway can change it on the dashboard (`keyway open`) or in \
+                 `config.toml`"
+            }
+        };
+        format!("tool `{tool}` of `{server}` {what}; {who}")
+    }
+}
+
+impl Denial {
+    /// Returns the word that programs go by.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "denied",
+            Self::New => "new",
+            Self::Changed => "changed",
+            Self::Unlisted => "unlisted",
+            Self::ListedTwice => "listed-twice",
+            Self::ListFailed => "not-listed",
+            Self::Unreadable => "unreadable",
+            Self::AnsweredNo => "answered-no",
+            Self::Unanswered => "unanswered",
+            Self::TooMany => "too-many",
+        }
+    }
+}
+
+fn count(changes: &mut u64) {
+    *changes = changes.wrapping_add(1);
+}
+
+fn key(plugin: &str, server: &str) -> String {
+    format!("{plugin}:{server}")
+}
+
+const NAMESPACE: &str = "tool-policy";
+/// How much of a tool's name is repeated.
+const LONGEST_NAME: usize = 120;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What a tool is, in one digest: its name, its input schema and its annotations.
+
+use blake2::digest::consts::U32;
+use blake2::{Blake2b, Digest as _};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The digest of a tool as its server describes it.
+///
+/// Names and order of members are the same to every reader of JSON, so that they count by value;
+/// titles and descriptions do not count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolDigest([u8; 32]);
+
+/// A tool of a list, as far as policies are concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ListedTool {
+    pub(super) name: String,
+    pub(super) digest: ToolDigest,
+}
+
+impl ListedTool {
+    /// Reads a tool. `None` if it has no name, or says something twice: readers of JSON do not agree
+    /// which of both counts, and a client might take another one than its digest is of.
+    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Described<'a> {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            #[serde(borrow, rename = "inputSchema")]
+            schema: Option<&'a RawValue>,
+            #[serde(borrow)]
+            annotations: Option<&'a RawValue>,
+        }
+        // A member that is written twice is an error here.
+        let tool: Described<'_> = serde_json::from_str(raw.get()).ok()?;
+        let mut hasher = Blake2b::<U32>::new();
+        hasher.update(b"keyway tool 1\0");
+        let parts = [
+            Some(Value::from(&*tool.name).to_string()),
+            canonical(tool.schema)?,
+            canonical(tool.annotations)?,
+        ];
+        for part in parts {
+            let part = part.unwrap_or_default();
+            hasher.update(u64::try_from(part.len()).unwrap_or_default().to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Some(Self {
+            name: tool.name.into_owned(),
+            digest: ToolDigest(hasher.finalize().into()),
+        })
+    }
+}
+
+impl ToolDigest {
+    /// Computes the digest of a tool as its server describes it; `None` if it has no name, or says
+    /// something twice.
+    #[must_use]
+    pub fn of(tool: &RawValue) -> Option<Self> {
+        ListedTool::read(tool).map(|tool| tool.digest)
+    }
+
+    /// Reads a digest as it is displayed.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+/// Writes JSON in the one form that all texts of the same value have. The outer `None`: it cannot be
+/// read.
+fn canonical(raw: Option<&RawValue>) -> Option<Option<String>> {
+    let Some(raw) = raw else {
+        return Some(None);
+    };
+    // Its maps are in the order of the alphabet.
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    Some(Some(value.to_string()))
+}
+
+impl fmt::Display for ToolDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ToolDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ToolDigest({self})")
+    }
+}
+
+impl From<ToolDigest> for String {
+    fn from(digest: ToolDigest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for ToolDigest {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::read(&text).ok_or("not a digest")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Option<ToolDigest> {
+        ToolDigest::of(&RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn what_a_tool_takes_and_claims_decides_and_its_description_does_not() {
+        let tool = of(r#"{"name":"a","inputSchema":{"x":1,"y":[2]},"annotations":{"t":true}}"#);
+        let same = r#"{"description":"new","annotations":{ "t":true },"inputSchema":{"y":[2],"x":1},"name":"\u0061"}"#;
+        assert_eq!(tool, of(same));
+        for other in [
+            r#"{"name":"A","inputSchema":{"x":1,"y":[2]},"annotations":{"t":true}}"#,
+            r#"{"name":"a","inputSchema":{"x":1,"y":[3]},"annotations":{"t":true}}"#,
+            r#"{"name":"a","inputSchema":{"x":1,"y":[2]},"annotations":{"t":false}}"#,
+            r#"{"name":"a","inputSchema":{"x":1,"y":[2]}}"#,
+            r#"{"name":"a","annotations":{"t":true}}"#,
+            r#"{"name":"a"}"#,
+            r#"{"name":"a","inputSchema":{},"annotations":{"x":1,"y":[2],"t":true}}"#,
+        ] {
+            assert!(of(other).is_some(), "{other}");
+            assert_ne!(tool, of(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_says_something_twice_has_no_digest() {
+        for text in [
+            r#"{"name":"a","name":"b"}"#,
+            r#"{"name":"a","inputSchema":{},"inputSchema":{"x":1}}"#,
+            r#"{"name":"a","na\u006de":"b"}"#,
+            r#"{"annotations":{},"name":"a","annotations":{}}"#,
+            r#"{"inputSchema":{}}"#,
+            r#"{"name":1}"#,
+            "[]",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_displayed() {
+        let digest = of(r#"{"name":"a"}"#).unwrap();
+        assert_eq!(ToolDigest::read(&digest.to_string()), Some(digest));
+        for text in ["", "00", &"g".repeat(64), &"ü".repeat(32)] {
+            assert_eq!(ToolDigest::read(text), None, "{text}");
+        }
+    }
+}

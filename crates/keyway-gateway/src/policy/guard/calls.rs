@@ -1,0 +1,358 @@
+//! One call: decided, asked about, passed on or refused.
+//!
+//! ```text
+//!   call ──tools listed──▶ decided ──allow──────────────────────────▶ passed on
+//!                             ├──deny──▶ refused                        ▲
+//!                             └──ask──▶ waits for the client's person,  │
+//!                                       or the dashboard ──yes──▶ decided again
+//!                                          └──no, or 60 seconds──▶ refused
+//! ```
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use keyway_mcp::jsonrpc::{self, TOOL_DENIED};
+use keyway_secret::printable;
+use keyway_transport::{Frame, RequestId, TransportError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use super::super::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
+use super::Guard;
+use super::listing::{self, Tools};
+use crate::timeouts::TOOL_QUESTION_TIMEOUT;
+
+/// A call that its client repeats with the answer of a person.
+#[derive(Debug)]
+pub(super) struct Parked {
+    /// As the person was asked about it; it counts, whatever is repeated.
+    params: String,
+    until: Instant,
+}
+
+/// What a call says, as far as a decision needs it.
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, rename = "requestState")]
+    state: Option<&'a RawValue>,
+    #[serde(borrow, rename = "inputResponses")]
+    responses: Option<&'a RawValue>,
+}
+
+impl Guard {
+    /// Takes a call.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        id: RequestId,
+        frame: Frame,
+    ) -> Result<(), TransportError> {
+        let text = frame.envelope().ok().and_then(|it| it.params);
+        let text = text.map_or("{}", |it| it.get());
+        // What is written twice is an error here: the server might take the other one.
+        let Ok(params) = serde_json::from_str::<Params<'_>>(text) else {
+            self.refuse(&id, "", Denial::Unreadable).await;
+            return Ok(());
+        };
+        // Without a task, if the list is at hand and no person is asked.
+        if let Some(tools) = self.tools_at_hand() {
+            match self.decide(&tools, &params.name) {
+                Ok((Verdict::Allow, _)) => return self.server.send(frame).await,
+                Err(denial) => {
+                    self.refuse(&id, &params.name, denial).await;
+                    return Ok(());
+                }
+                Ok(_) => {}
+            }
+        }
+        if self.lock().held.len() >= MOST_HELD {
+            self.refuse(&id, &params.name, Denial::TooMany).await;
+            return Ok(());
+        }
+        let guard = Arc::clone(self);
+        self.hold(id.clone(), async move { guard.settle(id, frame).await });
+        Ok(())
+    }
+
+    /// Finds out what becomes of a call that waits, and sees to it.
+    async fn settle(&self, id: RequestId, frame: Frame) {
+        let text = frame.envelope().ok().and_then(|it| it.params);
+        let text = text.map_or("{}", |it| it.get());
+        let Ok(params) = serde_json::from_str::<Params<'_>>(text) else {
+            return;
+        };
+        let decided = self.decided(&frame, &params, text).await;
+        // From here on the call is ours alone, and a cancellation goes to the server.
+        if !self.release(&id) {
+            return;
+        }
+        match decided {
+            Ok(Settled::Pass) => self.pass_on(id, frame).await,
+            Ok(Settled::Repeated(params)) => {
+                let text = jsonrpc::request(&id, "tools/call", Some(&params));
+                if let Ok(frame) = Frame::new(text) {
+                    self.pass_on(id, frame).await;
+                }
+            }
+            Ok(Settled::InputRequired(result)) => {
+                self.to_client(jsonrpc::result(&id, &result)).await;
+            }
+            Err(denial) => self.refuse(&id, &params.name, denial).await,
+        }
+    }
+
+    async fn decided(
+        &self,
+        frame: &Frame,
+        params: &Params<'_>,
+        text: &str,
+    ) -> Result<Settled, Denial> {
+        let meta = frame.envelope().ok().and_then(|it| listing::meta(&it));
+        let list = async || self.tools(meta.as_deref()).await.ok_or(Denial::ListFailed);
+        let (verdict, digest) = self.decide(&*list().await?, &params.name)?;
+        if verdict != Verdict::Ask {
+            return Ok(Settled::Pass);
+        }
+        let settled = match params.client_capabilities() {
+            Some(capabilities) => match self.parked(params)? {
+                Some(asked) => Settled::Repeated(asked),
+                None if asks_form(&capabilities) => return self.park(params, text),
+                None => self.ask(params, false).await?,
+            },
+            None => {
+                let asks_form = self.lock().asks_form;
+                self.ask(params, asks_form).await?
+            }
+        };
+        // A person was asked about the tool as it was then.
+        match self.decide(&*list().await?, &params.name)? {
+            (_, now) if now == digest => Ok(settled),
+            _ => Err(Denial::Changed),
+        }
+    }
+
+    fn decide(&self, tools: &Tools, name: &str) -> Result<(Verdict, ToolDigest), Denial> {
+        let digest = tools.get(name).ok_or(Denial::Unlisted)?;
+        let digest = digest.ok_or(Denial::ListedTwice)?;
+        match self.access.decide(name, digest) {
+            Verdict::Deny(denial) => Err(denial),
+            verdict => Ok((verdict, digest)),
+        }
+    }
+
+    /// Asks on the dashboard, and at the client too if it can; the first answer counts.
+    async fn ask(&self, params: &Params<'_>, at_client: bool) -> Result<Settled, Denial> {
+        let policies = &self.access.policies;
+        let asked = policies.questions.ask(|id| ToolQuestion {
+            id,
+            server: self.access.server.clone(),
+            client: self.access.client.clone(),
+            tool: params.name.clone().into_owned(),
+            arguments: params.shown_arguments(),
+            ends_at: Instant::now() + TOOL_QUESTION_TIMEOUT,
+        });
+        let (question, answer) = asked.ok_or(Denial::TooMany)?;
+        policies.tell();
+        let _settled = SettleOnDrop { policies, question };
+        let elicited = async {
+            match at_client {
+                true => self.elicit(params).await,
+                false => std::future::pending().await,
+            }
+        };
+        // Not biased: both only wait, and dropping one withdraws its question.
+        let answered = timeout(TOOL_QUESTION_TIMEOUT, async {
+            tokio::select! {
+                answer = answer => answer.unwrap_or_default(),
+                answer = elicited => answer,
+            }
+        });
+        match answered.await {
+            Ok(true) => Ok(Settled::Pass),
+            Ok(false) => Err(Denial::AnsweredNo),
+            Err(_) => Err(Denial::Unanswered),
+        }
+    }
+
+    /// Asks the client's person by a form; anything but "accept" is a no.
+    async fn elicit(&self, params: &Params<'_>) -> bool {
+        let Some((id, own)) = self.own_request() else {
+            return std::future::pending().await;
+        };
+        let form = self.form(params).to_string();
+        let text = jsonrpc::request(&id, "elicitation/create", Some(&form));
+        self.to_client(text).await;
+        let mut withdrawal = Withdrawal {
+            guard: self,
+            id: Some(id),
+        };
+        let mut own = own;
+        let answer = (&mut own.answer).await;
+        withdrawal.id = None;
+        let answer = answer.ok();
+        let result = answer.as_ref().and_then(|it| it.envelope().ok()?.result);
+        result.is_some_and(|result| is_accepted(result.get()))
+    }
+
+    /// Keeps a call until its client repeats it with an answer, and returns the question.
+    fn park(&self, params: &Params<'_>, text: &str) -> Result<Settled, Denial> {
+        let (id, _) = self.own_request().ok_or(Denial::TooMany)?;
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.parked.retain(|_, parked| parked.until > now);
+        let bytes: usize = state.parked.values().map(|it| it.params.len()).sum();
+        if state.parked.len() >= MOST_HELD || bytes.saturating_add(text.len()) > MOST_PARKED_BYTES {
+            return Err(Denial::TooMany);
+        }
+        let parked = Parked {
+            params: text.to_owned(),
+            until: now + TOOL_QUESTION_TIMEOUT,
+        };
+        state.parked.insert(id.as_json().to_owned(), parked);
+        drop(state);
+        let request = json!({ "method": "elicitation/create", "params": self.form(params) });
+        // The id is a JSON string that cannot be guessed.
+        Ok(Settled::InputRequired(format!(
+            r#"{{"resultType":"input_required","inputRequests":{{"{QUESTION}":{request}}},"requestState":{}}}"#,
+            id.as_json()
+        )))
+    }
+
+    /// Returns the parameters of a call that is repeated with a yes; `None` if it is not repeated.
+    fn parked(&self, params: &Params<'_>) -> Result<Option<String>, Denial> {
+        let Some(state) = params.state else {
+            return Ok(None);
+        };
+        let Some(parked) = self.lock().parked.remove(state.get()) else {
+            // A state of the server's own.
+            return Ok(None);
+        };
+        if parked.until <= Instant::now() {
+            return Err(Denial::Unanswered);
+        }
+        let responses: HashMap<String, &RawValue> = params
+            .responses
+            .and_then(|it| serde_json::from_str(it.get()).ok())
+            .unwrap_or_default();
+        let answer = responses.get(QUESTION).map(|it| it.get());
+        match answer.is_some_and(is_accepted) {
+            true => Ok(Some(parked.params)),
+            false => Err(Denial::AnsweredNo),
+        }
+    }
+
+    /// The form that a client shows: yes or no, nothing to fill in.
+    fn form(&self, params: &Params<'_>) -> Value {
+        let server = printable(&self.access.server);
+        let tool: String = printable(&params.name).chars().take(MOST_CHARS).collect();
+        let message = format!(
+            "A policy of Keyway asks you before this call. Allow tool `{tool}` of `{server}`?\n{}",
+            params.shown_arguments()
+        );
+        let schema = json!({ "type": "object", "properties": {} });
+        json!({ "message": message, "requestedSchema": schema })
+    }
+
+    async fn refuse(&self, id: &RequestId, tool: &str, denial: Denial) {
+        let message = self.access.refusal(tool, denial);
+        let error = json!({
+            "code": TOOL_DENIED,
+            "message": message,
+            "data": { "reason": denial.as_str(), "fixable_by": "user" },
+        });
+        let text = jsonrpc::error(Some(id), &error.to_string());
+        self.to_client(text).await;
+    }
+}
+
+/// What becomes of a call.
+enum Settled {
+    /// It goes to the server as it is.
+    Pass,
+    /// It goes to the server as it was when a person was asked about it.
+    Repeated(String),
+    /// The client gets this result, asks, and repeats the call.
+    InputRequired(String),
+}
+
+impl Params<'_> {
+    /// Returns what a client can do, if it says so with every request (since 2026-07-28).
+    fn client_capabilities(&self) -> Option<Value> {
+        let mut meta: HashMap<String, Value> = serde_json::from_str(self.meta?.get()).ok()?;
+        meta.remove("io.modelcontextprotocol/clientCapabilities")
+    }
+
+    /// Returns the beginning of the arguments, for a person.
+    fn shown_arguments(&self) -> String {
+        let text = printable(self.arguments.map_or("{}", RawValue::get));
+        let shown: String = text.chars().take(MOST_CHARS).collect();
+        match shown.len() < text.len() {
+            true => format!("{shown}…"),
+            false => shown,
+        }
+    }
+}
+
+/// Says whether capabilities of a client include forms for its person.
+pub(super) fn asks_form(capabilities: &Value) -> bool {
+    let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
+    // Before 2025-11-25 there was nothing but forms, and no word for them.
+    elicitation.is_some_and(|it| it.is_empty() || it.contains_key("form"))
+}
+
+fn is_accepted(result: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        action: Cow<'a, str>,
+    }
+    let answer: Result<Answer<'_>, _> = serde_json::from_str(result);
+    answer.is_ok_and(|it| it.action == "accept")
+}
+
+/// Takes a question off the dashboard when it is settled, or its call is cancelled.
+struct SettleOnDrop<'a> {
+    policies: &'a Policies,
+    question: u64,
+}
+
+impl Drop for SettleOnDrop<'_> {
+    fn drop(&mut self) {
+        self.policies.questions.settle(self.question);
+        self.policies.tell();
+    }
+}
+
+/// Withdraws a form that was not answered.
+struct Withdrawal<'a> {
+    guard: &'a Guard,
+    id: Option<RequestId>,
+}
+
+impl Drop for Withdrawal<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take()
+            && let Ok(frame) = Frame::new(jsonrpc::cancelled(&id))
+        {
+            // Lost if the client does not read; the form is then answered to no effect.
+            let _full = self
+                .guard
+                .client
+                .try_send(keyway_transport::Event::Frame(frame));
+        }
+    }
+}
+
+/// The name of our question among those of a call.
+const QUESTION: &str = "keyway";
+const MOST_HELD: usize = 256;
+const MOST_PARKED_BYTES: usize = 16 * 1024 * 1024;
+const MOST_CHARS: usize = 500;

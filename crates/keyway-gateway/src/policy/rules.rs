@@ -1,0 +1,150 @@
+//! Rules for the tools of one server, and which of them counts.
+
+use std::collections::BTreeMap;
+
+use keyway::settings::{ToolPolicy, ToolRule};
+use serde::{Deserialize, Serialize};
+
+/// The rules for one server, from `config.toml` or from the dashboard.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rules {
+    #[serde(default)]
+    all: BTreeMap<String, Rule>,
+    #[serde(default)]
+    clients: BTreeMap<String, BTreeMap<String, Rule>>,
+}
+
+/// A rule as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Rule {
+    // In the order of how much they take away.
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Rules {
+    /// Returns the rule for a tool: that of its client before that for all clients, and one that
+    /// names the tool before `*`.
+    pub(super) fn find(&self, client: Option<&str>, tool: &str) -> Option<Rule> {
+        let of = |rules: &BTreeMap<String, Rule>| rules.get(tool).or(rules.get(REST)).copied();
+        let own = client.and_then(|client| self.clients.get(client));
+        own.and_then(of).or_else(|| of(&self.all))
+    }
+
+    /// Says whether there is any rule that may concern a client.
+    pub(super) fn concerns(&self, client: Option<&str>) -> bool {
+        let own = client.and_then(|client| self.clients.get(client));
+        !self.all.is_empty() || own.is_some_and(|rules| !rules.is_empty())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.clients.values().all(BTreeMap::is_empty)
+    }
+
+    /// Sets or removes a rule.
+    pub(super) fn set(&mut self, client: Option<&str>, tool: &str, rule: Option<Rule>) {
+        let rules = match client {
+            Some(client) => self.clients.entry(client.to_owned()).or_default(),
+            None => &mut self.all,
+        };
+        match rule {
+            Some(rule) => rules.insert(tool.to_owned(), rule),
+            None => rules.remove(tool),
+        };
+        self.clients.retain(|_, rules| !rules.is_empty());
+    }
+
+    /// Returns all of them: the client, the tool, the rule.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, Rule)> {
+        let all = self.all.iter().map(|(tool, rule)| (None, &**tool, *rule));
+        let own = self.clients.iter().flat_map(|(client, rules)| {
+            let client = Some(client.as_str());
+            rules
+                .iter()
+                .map(move |(tool, rule)| (client, &**tool, *rule))
+        });
+        all.chain(own)
+    }
+}
+
+impl From<&ToolPolicy> for Rules {
+    fn from(policy: &ToolPolicy) -> Self {
+        let rules = |tools: &BTreeMap<String, ToolRule>| {
+            let rule = |(tool, rule): (&String, &ToolRule)| (tool.clone(), Rule::from(*rule));
+            tools.iter().map(rule).collect()
+        };
+        let clients = policy.clients.iter();
+        Self {
+            all: rules(&policy.tools),
+            clients: clients
+                .map(|(name, tools)| (name.clone(), rules(tools)))
+                .collect(),
+        }
+    }
+}
+
+impl From<ToolRule> for Rule {
+    fn from(rule: ToolRule) -> Self {
+        match rule {
+            ToolRule::Allow => Self::Allow,
+            ToolRule::Ask => Self::Ask,
+            // Also what a later version may add.
+            _ => Self::Deny,
+        }
+    }
+}
+
+impl From<Rule> for ToolRule {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::Allow => Self::Allow,
+            Rule::Ask => Self::Ask,
+            Rule::Deny => Self::Deny,
+        }
+    }
+}
+
+/// Every tool that is not named.
+const REST: &str = "*";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_that_says_most_about_a_call_counts() {
+        let mut rules = Rules::default();
+        rules.set(None, "*", Some(Rule::Deny));
+        rules.set(None, "read", Some(Rule::Allow));
+        rules.set(Some("ci"), "write", Some(Rule::Ask));
+        for (client, tool, expected) in [
+            (None, "read", Rule::Allow),
+            (None, "write", Rule::Deny),
+            (Some("ci"), "write", Rule::Ask),
+            (Some("ci"), "read", Rule::Allow),
+            (Some("ci"), "other", Rule::Deny),
+            (Some("other"), "write", Rule::Deny),
+            (Some("CI"), "write", Rule::Deny),
+        ] {
+            assert_eq!(
+                rules.find(client, tool),
+                Some(expected),
+                "{client:?} {tool}"
+            );
+        }
+        rules.set(Some("ci"), "*", Some(Rule::Allow));
+        assert_eq!(rules.find(Some("ci"), "other"), Some(Rule::Allow));
+    }
+
+    #[test]
+    fn rules_of_one_client_do_not_concern_another() {
+        let mut rules = Rules::default();
+        rules.set(Some("ci"), "x", Some(Rule::Deny));
+        assert!(rules.concerns(Some("ci")));
+        assert!(!rules.concerns(Some("x")) && !rules.concerns(None));
+        rules.set(Some("ci"), "x", None);
+        assert!(rules.is_empty() && !rules.concerns(Some("ci")));
+    }
+}

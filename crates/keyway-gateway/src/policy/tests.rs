@@ -1,0 +1,632 @@
+//! Policies in front of a server in memory that lists and changes what it likes.
+
+use std::time::Duration;
+
+use keyway_auth::BoxFuture;
+use keyway_testkit::PATIENCE;
+use keyway_transport::{
+    Connection, Event, EventSender, Frame, Link, RequestId, TransportError, queue,
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::*;
+
+/// A server whose tools are pages of JSON.
+#[derive(Debug, Clone)]
+struct Server {
+    pages: Arc<Mutex<Vec<String>>>,
+    /// The calls that reached it.
+    called: Arc<Mutex<Vec<String>>>,
+    lists: Arc<Mutex<usize>>,
+    events: EventSender,
+}
+
+impl Link for Server {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let message: Value = serde_json::from_slice(frame.bytes()).unwrap();
+            let envelope = frame.envelope().unwrap();
+            let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id()) else {
+                return Ok(());
+            };
+            let result = match method {
+                "tools/list" => {
+                    *self.lists.lock().unwrap() += 1;
+                    let at = message["params"]["cursor"].as_str().unwrap_or("0");
+                    let at: usize = at.parse().unwrap();
+                    let pages = self.pages.lock().unwrap();
+                    let next = match at + 1 < pages.len() {
+                        true => format!(r#","nextCursor":"{}""#, at + 1),
+                        false => String::new(),
+                    };
+                    format!(
+                        r#"{{"tools":[{}]{next},"big":12345678901234567890123}}"#,
+                        pages[at]
+                    )
+                }
+                "tools/call" => {
+                    let text = String::from_utf8(frame.bytes().to_vec()).unwrap();
+                    self.called.lock().unwrap().push(text);
+                    r#"{"content":[]}"#.to_owned()
+                }
+                _ => "{}".to_owned(),
+            };
+            let answer = format!(
+                r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
+                id.as_json()
+            );
+            self.say(&answer).await;
+            Ok(())
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Server {
+    async fn say(&self, text: &str) {
+        let frame = Frame::new(text.to_owned()).unwrap();
+        self.events.send(Event::Frame(frame)).await.unwrap();
+    }
+
+    fn set(&self, pages: &[&str]) {
+        *self.pages.lock().unwrap() = pages.iter().map(|it| (*it).to_owned()).collect();
+    }
+}
+
+/// A client of a server, with what decides in between.
+struct Client {
+    policies: Arc<Policies>,
+    server: Server,
+    connection: Connection,
+    last: u64,
+}
+
+impl Client {
+    fn connect(policies: &Arc<Policies>, pages: &[&str]) -> Self {
+        let (events, from_server) = queue(16);
+        let server = Server {
+            pages: Arc::default(),
+            called: Arc::default(),
+            lists: Arc::default(),
+            events,
+        };
+        server.set(pages);
+        let connection = Connection::new(Arc::new(server.clone()), from_server);
+        let access = policies.access(Some("ci"), ("p", "s")).expect("a rule");
+        Self {
+            policies: Arc::clone(policies),
+            server,
+            connection: guarded(connection, access),
+            last: 0,
+        }
+    }
+
+    fn with(rules: &[(&str, ToolRule)], pages: &[&str]) -> Self {
+        let policies = Arc::new(Policies::in_memory(&Settings::default()));
+        for (tool, rule) in rules {
+            let set = policies.set_rule(("p", "s"), (None, tool), Some(*rule), []);
+            set.unwrap();
+        }
+        Self::connect(&policies, pages)
+    }
+
+    async fn send(&self, text: &str) {
+        let frame = Frame::new(text.to_owned()).unwrap();
+        self.connection.link.send(frame).await.unwrap();
+    }
+
+    /// Waits for the next message.
+    async fn next(&mut self) -> Value {
+        let event = timeout(PATIENCE, self.connection.events.recv()).await;
+        match event.expect("a message") {
+            Some(Event::Frame(frame)) => serde_json::from_slice(frame.bytes()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn request(&mut self, method: &str, params: &str) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
+        ))
+        .await;
+        loop {
+            let message = self.next().await;
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    async fn listed(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut params = json!({});
+        loop {
+            let page = self.request("tools/list", &params.to_string()).await;
+            let tools = page["result"]["tools"].as_array().unwrap().iter();
+            names.extend(tools.map(|tool| tool["name"].as_str().unwrap().to_owned()));
+            match page["result"]["nextCursor"].as_str() {
+                Some(next) => params = json!({ "cursor": next }),
+                None => return names,
+            }
+        }
+    }
+
+    /// Calls a tool; returns why it was refused.
+    async fn call(&mut self, name: &str) -> Option<String> {
+        let answer = self
+            .request("tools/call", &json!({ "name": name }).to_string())
+            .await;
+        let error = answer.get("error")?;
+        assert_eq!(error["code"], -32051);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("can "), "it says who can act: {message}");
+        Some(error["data"]["reason"].as_str().unwrap().to_owned())
+    }
+
+    /// Lets the server say that its tools have changed; the client has read it.
+    async fn tell_change(&mut self) {
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        self.server.say(note).await;
+        assert_eq!(
+            self.next().await["method"],
+            "notifications/tools/list_changed"
+        );
+    }
+
+    fn calls(&self) -> usize {
+        self.server.called.lock().unwrap().len()
+    }
+}
+
+fn tool(name: &str) -> String {
+    json!({ "name": name, "inputSchema": { "type": "object" } }).to_string()
+}
+
+const READ: &str = r#"{"name":"read","inputSchema":{"type":"object"}}"#;
+const WRITE: &str = r#"{"name":"write","inputSchema":{"type":"object"}}"#;
+const OTHER_WRITE: &str =
+    r#"{"name":"write","inputSchema":{"type":"object","properties":{"to":{}}}}"#;
+
+#[test]
+fn without_a_rule_for_a_client_connections_are_not_touched() {
+    let policies = Arc::new(Policies::in_memory(&Settings::default()));
+    assert!(policies.access(Some("ci"), ("p", "s")).is_none());
+    let set = policies.set_rule(("p", "s"), (Some("ci"), "x"), Some(ToolRule::Deny), []);
+    set.unwrap();
+    assert!(policies.access(Some("ci"), ("p", "s")).is_some());
+    assert!(policies.access(Some("other"), ("p", "s")).is_none());
+    assert!(policies.access(None, ("p", "s")).is_none());
+    assert!(policies.access(Some("ci"), ("p", "t")).is_none());
+    policies
+        .set_rule(("p", "s"), (Some("ci"), "x"), None, [])
+        .unwrap();
+    assert!(policies.access(Some("ci"), ("p", "s")).is_none());
+}
+
+#[tokio::test]
+async fn what_is_denied_is_neither_listed_nor_called_on_any_page() {
+    let (a, b) = (format!("{READ},{WRITE}"), tool("more"));
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&a, WRITE, &b]);
+    assert_eq!(client.listed().await, ["read", "more"]);
+    assert_eq!(client.call("write").await.as_deref(), Some("listed-twice"));
+    client.server.set(&[&a, &b]);
+    client.tell_change().await;
+    assert_eq!(client.call("write").await.as_deref(), Some("denied"));
+    assert_eq!(client.call("read").await, None);
+    assert_eq!(client.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_hidden_tool_is_denied_although_nothing_was_listed_before() {
+    let mut client = Client::with(
+        &[("*", ToolRule::Deny), ("read", ToolRule::Allow)],
+        &[&format!("{READ},{WRITE}")],
+    );
+    assert_eq!(client.call("write").await.as_deref(), Some("denied"));
+    assert_eq!(client.call("read").await, None);
+    // One list served both.
+    assert_eq!(*client.server.lists.lock().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn names_that_only_look_like_an_allowed_one_are_denied() {
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
+    for name in [
+        "Write",
+        "WRITE",
+        "write ",
+        " write",
+        "write\u{200b}",
+        "wr\u{456}te",
+        "write\n",
+        "w\u{0}rite",
+        "ｗrite",
+        "",
+        "*",
+    ] {
+        assert_eq!(
+            client.call(name).await.as_deref(),
+            Some("unlisted"),
+            "{name:?}"
+        );
+    }
+    assert_eq!(client.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_names_two_tools_is_denied() {
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
+    for params in [
+        r#"{"name":"read","name":"write"}"#,
+        r#"{"name":"write","na\u006de":"read"}"#,
+        r#"{"name":["write"]}"#,
+        "[\"write\"]",
+        "{}",
+    ] {
+        let answer = client.request("tools/call", params).await;
+        assert_eq!(answer["error"]["data"]["reason"], "unreadable", "{params}");
+    }
+    for hidden in [
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"write"}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"write"}}"#,
+        r#"{"jsonrpc":"2.0","id":77,"method":"ping","method":"tools/call","params":{"name":"write"}}"#,
+        r#"[{"jsonrpc":"2.0","id":78,"method":"tools/call","params":{"name":"write"}}]"#,
+    ] {
+        client.send(hidden).await;
+    }
+    assert_eq!(client.request("ping", "{}").await["result"], json!({}));
+    assert_eq!(client.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_is_denied_until_it_was_looked_at() {
+    let mut client = Client::with(&[("*", ToolRule::Allow)], &[WRITE]);
+    assert_eq!(client.listed().await, ["write"]);
+    assert_eq!(client.call("write").await, None);
+    // Between the list that the client saw, and its call.
+    client.server.set(&[OTHER_WRITE]);
+    client.tell_change().await;
+    assert_eq!(client.call("write").await.as_deref(), Some("changed"));
+    assert!(client.listed().await.is_empty(), "it is not listed either");
+    let raw = serde_json::value::RawValue::from_string(OTHER_WRITE.to_owned()).unwrap();
+    let digest = ToolDigest::of(&raw).unwrap();
+    let state = client.policies.tool_state(("p", "s"), "write", digest);
+    assert_eq!(state, ToolState::Changed);
+    client
+        .policies
+        .look_at(("p", "s"), "write", digest)
+        .unwrap();
+    assert_eq!(client.call("write").await, None);
+    assert_eq!(client.listed().await, ["write"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_not_told_is_found_within_a_minute() {
+    let mut client = Client::with(&[("*", ToolRule::Allow)], &[WRITE]);
+    assert_eq!(client.call("write").await, None);
+    client.server.set(&[OTHER_WRITE]);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(client.call("write").await.as_deref(), Some("changed"));
+}
+
+#[tokio::test]
+async fn a_tool_that_appears_later_is_denied_until_it_was_looked_at() {
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
+    assert_eq!(client.listed().await, ["read"]);
+    // The same under another name.
+    client.server.set(&[&format!("{READ},{}", tool("write2"))]);
+    client.tell_change().await;
+    assert_eq!(client.call("write2").await.as_deref(), Some("new"));
+    assert_eq!(client.listed().await, ["read"]);
+    assert_eq!(client.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_says_something_twice_is_neither_listed_nor_called() {
+    let twice = r#"{"name":"read","name":"write","inputSchema":{}}"#;
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{twice}")]);
+    assert_eq!(client.listed().await, ["read"]);
+    assert_eq!(client.call("write").await.as_deref(), Some("unlisted"));
+}
+
+#[tokio::test]
+async fn what_stays_of_a_list_is_as_the_server_wrote_it() {
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
+    client
+        .send(r#"{"jsonrpc":"2.0","id":"l","method":"tools/list"}"#)
+        .await;
+    let event = timeout(PATIENCE, client.connection.events.recv()).await;
+    let Some(Event::Frame(frame)) = event.unwrap() else {
+        panic!("a list");
+    };
+    let text = std::str::from_utf8(frame.bytes()).unwrap();
+    let expected = format!(
+        r#"{{"jsonrpc":"2.0","id":"l","result":{{"tools":[{READ}],"big":12345678901234567890123}}}}"#
+    );
+    assert_eq!(text, expected);
+}
+
+#[tokio::test]
+async fn the_stricter_of_config_and_dashboard_counts() {
+    let mut settings = Settings::default();
+    let policy = settings.policies.entry("p:s".to_owned()).or_default();
+    policy.tools.insert("write".to_owned(), ToolRule::Deny);
+    let policies = Arc::new(Policies::in_memory(&settings));
+    for (tool, rule) in [("write", ToolRule::Allow), ("read", ToolRule::Deny)] {
+        let set = policies.set_rule(("p", "s"), (Some("ci"), tool), Some(rule), []);
+        set.unwrap();
+    }
+    let mut client = Client::connect(&policies, &[&format!("{READ},{WRITE}")]);
+    assert_eq!(client.call("write").await.as_deref(), Some("denied"));
+    assert_eq!(client.call("read").await.as_deref(), Some("denied"));
+    let views = policies.rules("p", "s");
+    assert_eq!(views.iter().filter(|it| it.is_in_config).count(), 1);
+    assert_eq!(views.len(), 3);
+}
+
+/// Calls `write`, for which a person is asked.
+async fn begin_call(client: &Client) {
+    client
+        .send(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"write","arguments":{"to":"x"}}}"#)
+        .await;
+}
+
+async fn question(policies: &Policies) -> ToolQuestion {
+    let mut changes = policies.changes();
+    loop {
+        if let Some(question) = policies.questions().pop() {
+            return question;
+        }
+        timeout(PATIENCE, changes.changed()).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_person_on_the_dashboard_allows_a_call_or_does_not() {
+    for is_allowed in [true, false] {
+        let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+        assert_eq!(client.listed().await, ["write"]);
+        begin_call(&client).await;
+        let asked = question(&client.policies).await;
+        assert_eq!(
+            (asked.server.as_str(), asked.client.as_deref()),
+            ("p:s", Some("ci"))
+        );
+        assert_eq!(asked.arguments, r#"{"to":"x"}"#);
+        assert_eq!(client.calls(), 0);
+        assert!(client.policies.answer(asked.id, is_allowed));
+        let answer = client.next().await;
+        assert_eq!(answer["id"], 9);
+        assert_eq!(answer["error"].is_null(), is_allowed, "{answer}");
+        assert_eq!(client.calls(), usize::from(is_allowed));
+        assert!(client.policies.questions().is_empty());
+        assert!(!client.policies.answer(asked.id, true), "once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_within_a_minute_is_a_no() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(
+        client.call_patiently("write").await.as_deref(),
+        Some("unanswered")
+    );
+    assert_eq!(begun.elapsed().as_secs(), 60);
+    assert!(client.policies.questions().is_empty());
+    assert_eq!(client.calls(), 0);
+}
+
+impl Client {
+    /// Calls a tool, however long it takes.
+    async fn call_patiently(&mut self, name: &str) -> Option<String> {
+        let params = json!({ "name": name });
+        let request =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        self.send(&request.to_string()).await;
+        let Some(Event::Frame(frame)) = self.connection.events.recv().await else {
+            panic!("an answer");
+        };
+        let answer: Value = serde_json::from_slice(frame.bytes()).unwrap();
+        Some(answer["error"]["data"]["reason"].as_str()?.to_owned())
+    }
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}"#;
+
+#[tokio::test]
+async fn a_client_that_can_ask_its_person_does_and_only_accept_is_a_yes() {
+    for (answer, is_allowed) in [
+        (r#""result":{"action":"accept","content":{}}"#, true),
+        (r#""result":{"action":"decline"}"#, false),
+        (r#""result":{"action":"cancel"}"#, false),
+        (r#""result":{"action":"accept","action":"decline"}"#, false),
+        (r#""result":{}"#, false),
+        (r#""error":{"code":-1,"message":"no"}"#, false),
+    ] {
+        let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+        client.send(HELLO).await;
+        assert_eq!(client.next().await["id"], 0);
+        begin_call(&client).await;
+        let form = client.next().await;
+        assert_eq!(form["method"], "elicitation/create");
+        let message = form["params"]["message"].as_str().unwrap();
+        assert!(message.contains("`write` of `p:s`") && message.contains(r#"{"to":"x"}"#));
+        let id = &form["id"];
+        client
+            .send(&format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#))
+            .await;
+        let result = client.next().await;
+        assert_eq!(result["id"], 9, "{result}");
+        assert_eq!(result["error"].is_null(), is_allowed, "{answer}: {result}");
+        assert_eq!(client.calls(), usize::from(is_allowed), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_on_the_dashboard_withdraws_the_form_at_the_client() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    client.send(HELLO).await;
+    client.next().await;
+    begin_call(&client).await;
+    let form = client.next().await;
+    let asked = question(&client.policies).await;
+    client.policies.answer(asked.id, true);
+    let withdrawn = client.next().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], form["id"]);
+    assert_eq!(client.next().await["id"], 9);
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_while_a_person_is_asked_is_denied() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    assert_eq!(client.listed().await, ["write"]);
+    begin_call(&client).await;
+    let asked = question(&client.policies).await;
+    client.server.set(&[OTHER_WRITE]);
+    client.tell_change().await;
+    client.policies.answer(asked.id, true);
+    assert_eq!(client.next().await["error"]["data"]["reason"], "changed");
+    assert_eq!(client.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_not_made_when_it_is_allowed_later() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    begin_call(&client).await;
+    let asked = question(&client.policies).await;
+    client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}"#)
+        .await;
+    // The question goes away with its call, whose task is dropped by the runtime.
+    while !client.policies.questions().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!client.policies.answer(asked.id, true));
+    assert_eq!(client.request("ping", "{}").await["result"], json!({}));
+    assert_eq!(client.calls(), 0);
+}
+
+fn modern_params(more: &str) -> String {
+    format!(
+        r#"{{"name":"write","arguments":{{"to":"x"}},{more}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}}}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_modern_client_repeats_the_call_with_the_answer_of_its_person() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    let asked = client.request("tools/call", &modern_params("")).await;
+    let result = &asked["result"];
+    assert_eq!(result["resultType"], "input_required");
+    assert_eq!(
+        result["inputRequests"]["keyway"]["method"],
+        "elicitation/create"
+    );
+    let state = result["requestState"].to_string();
+    let accept = r#""inputResponses":{"keyway":{"action":"accept"}},"#;
+    // A state that was never given, and an answer without a question, only lead to the question.
+    for forged in [
+        accept.to_owned(),
+        format!(r#"{accept}"requestState":"keyway-1","#),
+    ] {
+        let answer = client.request("tools/call", &modern_params(&forged)).await;
+        assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    }
+    assert_eq!(client.calls(), 0);
+    // What the person saw is what is called.
+    let repeated = modern_params(&format!(r#"{accept}"requestState":{state},"#));
+    let repeated = repeated.replace(r#""to":"x""#, r#""to":"y""#);
+    let answer = client.request("tools/call", &repeated).await;
+    assert!(answer["result"]["content"].is_array(), "{answer}");
+    let called = client.server.called.lock().unwrap().concat();
+    assert!(
+        called.contains(r#""to":"x""#) && !called.contains(r#""to":"y""#),
+        "{called}"
+    );
+    assert!(!called.contains("requestState"), "{called}");
+    // Once.
+    let answer = client.request("tools/call", &repeated).await;
+    assert_eq!(answer["result"]["resultType"], "input_required");
+    assert_eq!(client.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_modern_client_whose_person_says_no_is_refused() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    let asked = client.request("tools/call", &modern_params("")).await;
+    let state = asked["result"]["requestState"].to_string();
+    let no =
+        format!(r#""inputResponses":{{"keyway":{{"action":"decline"}}}},"requestState":{state},"#);
+    let answer = client.request("tools/call", &modern_params(&no)).await;
+    assert_eq!(answer["error"]["data"]["reason"], "answered-no");
+    assert_eq!(client.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_client_is_told_when_rules_change_and_goes_by_the_new_ones() {
+    let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
+    assert_eq!(client.listed().await, ["read"]);
+    let rule = Some(ToolRule::Allow);
+    client
+        .policies
+        .set_rule(("p", "s"), (None, "write"), rule, [])
+        .unwrap();
+    assert_eq!(
+        client.next().await["method"],
+        "notifications/tools/list_changed"
+    );
+    assert_eq!(client.listed().await, ["read", "write"]);
+    assert_eq!(client.call("write").await, None);
+}
+
+#[test]
+fn rules_and_tools_that_were_looked_at_outlive_the_process() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = keyway_vault::Folders::below(home.path().join("k"));
+    let open = || {
+        let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+        Policies::new(&Settings::default(), Arc::new(vault)).unwrap()
+    };
+    let raw = serde_json::value::RawValue::from_string(WRITE.to_owned()).unwrap();
+    let digest = ToolDigest::of(&raw).unwrap();
+    let shown = [("write".to_owned(), digest)];
+    let set = open().set_rule(
+        ("p", "s"),
+        (Some("ci"), "write"),
+        Some(ToolRule::Ask),
+        shown,
+    );
+    set.unwrap();
+    let again = open();
+    let rules = again.rules("p", "s");
+    assert_eq!((rules.len(), rules[0].rule), (1, ToolRule::Ask));
+    assert_eq!(
+        again.tool_state(("p", "s"), "write", digest),
+        ToolState::Known
+    );
+    assert_eq!(again.tool_state(("p", "s"), "read", digest), ToolState::New);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_denies() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = keyway_vault::Folders::below(home.path().join("k"));
+    let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+    let rows = vault.sealed(Namespace::new(NAMESPACE).unwrap());
+    rows.put("p:s", br#"{"rules":{"all":{"x":"later"}}}"#)
+        .unwrap();
+    drop(rows);
+    let policies = Arc::new(Policies::new(&Settings::default(), Arc::new(vault)).unwrap());
+    assert_eq!(policies.rules("p", "s")[0].rule, ToolRule::Deny);
+    assert!(policies.access(None, ("p", "s")).is_some());
+}
