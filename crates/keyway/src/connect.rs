@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use keyway_auth::Fixed;
+use keyway_auth::oauth::OAuth;
 use keyway_code::Code;
 use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{Resolved, ServerSpec};
@@ -91,6 +92,8 @@ pub struct Connected {
     pub level: Option<IsolationLevel>,
     /// Which protocol eras to offer.
     pub offer: OfferedEras,
+    /// The sign-in that its requests are made with, if it is by OAuth.
+    pub(crate) oauth: Option<OAuth>,
 }
 
 /// Prepares a connection by Streamable HTTP that carries no credential of its own: the client's

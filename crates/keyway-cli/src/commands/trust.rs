@@ -257,13 +257,13 @@ impl Grant<'_> {
     }
 
     /// Says whether there is nothing left to ask: the entry is approved as it is, and nothing more
-    /// is to be allowed.
+    /// is to be allowed. A person may still want it confined.
     fn is_approved(
         &self,
         question: &Question,
         store: &dyn ApprovalStore,
     ) -> Result<bool, CliError> {
-        if self.confined || !self.variables.is_empty() {
+        if self.confined || !self.variables.is_empty() || io::stdin().is_terminal() {
             return Ok(false);
         }
         let approval = store.find(&question.source, &question.server);

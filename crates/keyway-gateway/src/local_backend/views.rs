@@ -59,8 +59,8 @@ impl LocalBackend {
         let log = self.plugin(&id).ok().and_then(|it| it.log(&id.name));
         let log = log.and_then(|log| log.last_lines(SHOWN_LOG_LINES).ok());
         let declared = self.worded(&id, declared);
-        let mut diagnosis = together(declared, &record);
-        self.add_connection(&id, &record, &mut diagnosis);
+        let diagnosis = together(declared, &record);
+        let diagnosis = self.with_connection(&id, &record, diagnosis);
         ServerView {
             is_open: is_open && diagnosis.state.state == State::Connected,
             is_busy: record.is_busy,
@@ -75,16 +75,24 @@ impl LocalBackend {
 
 impl LocalBackend {
     /// Adds what connections of clients told since the server was last examined.
-    fn add_connection(&self, id: &ServerId, record: &ServerRecord, found: &mut Diagnosis) {
-        let Some(last) = self.connections.of(id) else {
-            return;
+    fn with_connection(
+        &self,
+        id: &ServerId,
+        record: &ServerRecord,
+        mut found: Diagnosis,
+    ) -> Diagnosis {
+        let last = self.connections.of(id).filter(|last| last.is_all());
+        let Some(last) = last else {
+            return found;
         };
         let is_undecided = found.state == ServerState::without_reason(State::Pending);
         let is_newer = record.seen.as_ref().is_some_and(|seen| seen.at < last.at);
         let is_examined = matches!(found.state.state, State::Connected | State::Failed);
         if is_undecided || is_newer && is_examined && found.state.reason != CONFIG_ERROR {
-            last.apply(found);
+            last.apply(&mut found);
+            return self.worded(id, found);
         }
+        found
     }
 }
 

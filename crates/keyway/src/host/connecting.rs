@@ -87,14 +87,19 @@ impl Host {
             None => authorizer,
         };
         let (connection, offer) = self.dial(remote, target.spec.transport, authorizer).await?;
-        if let (Some(oauth), Some(accounts)) = (oauth, &self.accounts) {
-            look_after(oauth, Arc::clone(&accounts.orphans), &connection.link);
+        if let (Some(oauth), Some(accounts)) = (&oauth, &self.accounts) {
+            look_after(
+                oauth.clone(),
+                Arc::clone(&accounts.orphans),
+                &connection.link,
+            );
         }
         Ok(Connected {
             connection,
             #[cfg(feature = "stdio")]
             level: None,
             offer,
+            oauth,
         })
     }
 

@@ -120,6 +120,7 @@ impl Host {
             connection,
             level: Some(level),
             offer,
+            oauth: None,
         })
     }
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
-#[cfg(feature = "vault")]
-use keyway_auth::Authorizer;
 use keyway_auth::oauth::{CheckedTokens, OAuth, SignIn};
-use keyway_auth::{AuthError, Fixed};
+use keyway_auth::{AuthError, Authorizer, Credential, Fixed};
 use keyway_code::Code;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
@@ -124,7 +122,10 @@ impl Approved<Plan> {
         let lines = ChildLines::default();
         let host = lines.listen(self.host());
         let Connected {
-            connection, offer, ..
+            connection,
+            offer,
+            oauth,
+            ..
         } = host.connect_target(self.target()).await?;
         let opened = Session::open(connection, host.client.clone(), handler, offer).await;
         // By now a script has been read by whatever runs it.
@@ -133,7 +134,7 @@ impl Approved<Plan> {
             events.failed(self.server(), changed.code());
             return Err(changed);
         }
-        self.note_openness(opened.as_ref().err()).await;
+        self.note_openness(oauth, opened.as_ref().err()).await;
         match opened {
             Ok(session) => Ok(session),
             Err(error) if self.lacks_store(&error) => {
@@ -151,10 +152,18 @@ impl Approved<Plan> {
 
     /// Notes that the server answered without a sign-in, or that it wants one: `keyway status` asks
     /// no server, and would take every one that may want a sign-in for one that does.
-    async fn note_openness(&self, error: Option<&SessionError>) {
-        let Some(oauth) = self.oauth() else {
+    async fn note_openness(&self, oauth: Option<OAuth>, error: Option<&SessionError>) {
+        let Some(oauth) = oauth else {
             return;
         };
+        // A server that got a token is known to have a sign-in: that costs no look at the store.
+        let has_token = |credential: Arc<Credential>| {
+            let mut headers = credential.expose().iter();
+            headers.any(|(name, _)| name == AUTHORIZATION)
+        };
+        if error.is_none() && oauth.cached().is_some_and(has_token) {
+            return;
+        }
         let is_open = match error {
             None => !oauth.is_signed_in().await.unwrap_or(true),
             Some(error) if error.code() == Code::SignInRequired => false,
