@@ -57,7 +57,7 @@ pub(super) struct ServerObject<'a> {
 
 impl<'a> ServerObject<'a> {
     pub(super) fn of(view: &'a ServerView) -> Self {
-        let found = &view.diagnosis;
+        let found = view.last_seen.as_ref().unwrap_or(&view.diagnosis);
         let variables = found.variables.iter().map(|variable| VariableObject {
             name: &variable.name,
             set: variable.is_set,

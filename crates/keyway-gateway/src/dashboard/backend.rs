@@ -112,6 +112,8 @@ pub struct ServerView {
     pub id: ServerId,
     /// What is known of it.
     pub diagnosis: Diagnosis,
+    /// The same with how the server answered its clients since, for those that do not examine it.
+    pub last_seen: Option<Diagnosis>,
     /// Whether it is known to take requests without a sign-in.
     pub is_open: bool,
     /// Whether something is being done about it right now.
@@ -133,6 +135,7 @@ impl ServerView {
         Self {
             id: ServerId::new(&*diagnosis.plugin, &*diagnosis.server),
             diagnosis,
+            last_seen: None,
             is_open: false,
             is_busy: false,
             token_lifetime: None,

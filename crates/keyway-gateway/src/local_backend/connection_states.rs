@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use keyway::diagnosis::Diagnosis;
 use keyway::events::{Event, EventStream, Kind, rfc3339};
-use keyway_code::{Code, Reason, ServerState};
+use keyway_code::{Code, ServerState};
 use keyway_mcp::explain::naming;
 
 use crate::dashboard::ServerId;
@@ -30,13 +30,6 @@ pub(super) struct LastSeen {
 }
 
 impl LastSeen {
-    /// Says whether nothing more can be found out about it: a server that answered, or that cannot
-    /// be reached. What else is wrong, an examination explains better than a code.
-    pub(super) fn is_all(self) -> bool {
-        let is_down = |code: Code| code.state().reason == Some(Reason::NetworkError);
-        self.code.is_none_or(is_down)
-    }
-
     /// Says in a diagnosis that knows nothing yet how the server is.
     pub(super) fn apply(self, found: &mut Diagnosis) {
         let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -60,10 +60,11 @@ impl LocalBackend {
         let log = log.and_then(|log| log.last_lines(SHOWN_LOG_LINES).ok());
         let declared = self.worded(&id, declared);
         let diagnosis = together(declared, &record);
-        let diagnosis = self.with_connection(&id, &record, diagnosis);
+        let last_seen = self.last_seen(&id, &record, &diagnosis);
         ServerView {
             is_open: is_open && diagnosis.state.state == State::Connected,
             is_busy: record.is_busy,
+            last_seen,
             token_lifetime,
             consent,
             tools: tools.unwrap_or_default(),
@@ -74,25 +75,24 @@ impl LocalBackend {
 }
 
 impl LocalBackend {
-    /// Adds what connections of clients told since the server was last examined.
-    fn with_connection(
+    /// Returns a diagnosis with what connections of clients told since the server was examined;
+    /// `None` if they told nothing.
+    fn last_seen(
         &self,
         id: &ServerId,
         record: &ServerRecord,
-        mut found: Diagnosis,
-    ) -> Diagnosis {
-        let last = self.connections.of(id).filter(|last| last.is_all());
-        let Some(last) = last else {
-            return found;
-        };
+        found: &Diagnosis,
+    ) -> Option<Diagnosis> {
+        let last = self.connections.of(id)?;
         let is_undecided = found.state == ServerState::without_reason(State::Pending);
         let is_newer = record.seen.as_ref().is_some_and(|seen| seen.at < last.at);
         let is_examined = matches!(found.state.state, State::Connected | State::Failed);
-        if is_undecided || is_newer && is_examined && found.state.reason != CONFIG_ERROR {
-            last.apply(&mut found);
-            return self.worded(id, found);
+        if !is_undecided && !(is_newer && is_examined && found.state.reason != CONFIG_ERROR) {
+            return None;
         }
-        found
+        let mut seen = found.clone();
+        last.apply(&mut seen);
+        Some(self.worded(id, seen))
     }
 }
 
