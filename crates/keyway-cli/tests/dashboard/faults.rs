@@ -30,7 +30,10 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
         .collect();
     let folder = Folder::new()
         .file("p/.mcp.json", format!("{{{}}}", entries.join(",\n")))
-        .executable("p/fails.sh", "#!/bin/sh\nexit 3\n")
+        .executable(
+            "p/fails.sh",
+            "#!/bin/sh\necho OLD_TOKEN is not set >&2\nexit 3\n",
+        )
         .executable("p/empty.sh", "#!/bin/sh\necho '{}'\n")
         .executable("p/ends.sh", "#!/bin/sh\necho 'no database' >&2\nexit 3\n");
     let variables = [("API_TOKEN", token.value()), ("OLD_TOKEN", old.value())];
@@ -90,7 +93,7 @@ fn credentials(upstream: &Upstream) -> Vec<Row> {
     let (token, old) = ("API_TOKEN", "OLD_TOKEN");
     let near = "API_TOKEN is set; is that the one?";
     let scope = "with the scope files:write";
-    let (failing, silent) = ("trust grant failing --env", "trust grant silent --env");
+    let (failing, silent) = ("trust grant failing --env", "run the helper by hand");
     let again = "keyway doctor --server";
     vec![
         Row("refused", bearer("/401", token), "auth-rejected", again),
