@@ -87,12 +87,12 @@ impl LocalBackend {
         let is_undecided = found.state == ServerState::without_reason(State::Pending);
         let is_newer = record.seen.as_ref().is_some_and(|seen| seen.at < last.at);
         let is_examined = matches!(found.state.state, State::Connected | State::Failed);
-        if !is_undecided && !(is_newer && is_examined && found.state.reason != CONFIG_ERROR) {
-            return None;
-        }
-        let mut seen = found.clone();
-        last.apply(&mut seen);
-        Some(self.worded(id, seen))
+        let counts = is_undecided || is_newer && is_examined && found.state.reason != CONFIG_ERROR;
+        counts.then(|| {
+            let mut seen = found.clone();
+            last.apply(&mut seen);
+            self.worded(id, seen)
+        })
     }
 }
 
