@@ -50,7 +50,7 @@ pub struct CheckOptions {
 pub struct Rigor {
     /// Whether tolerated spellings and fields are errors.
     pub strict: bool,
-    /// Whether to report what hardly anyone acts on.
+    /// Whether to report findings that are rarely acted on.
     pub pedantic: bool,
 }
 

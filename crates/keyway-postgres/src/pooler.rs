@@ -1,6 +1,6 @@
 //! Notices a pooler that gives a session to another client between two transactions.
 //!
-//! Behind one, a session lock would belong to no one client, and what one session set would be
+//! Behind one, a session lock would belong to no single client, and what one session set would be
 //! seen by another. So both are tried before anything relies on them.
 
 use std::time::Duration;

@@ -503,7 +503,7 @@ impl Inner {
         let mut waited = Duration::ZERO;
         loop {
             self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
-            // Nobody sees the code before this call is answered.
+            // The person sees the code only once this call is answered.
             if let Some(code) = self.engine.person.code_of_client() {
                 let (page, code) = (code.page.to_string(), code.code);
                 return Err(OAuthError::CodeOfClient { page, code });

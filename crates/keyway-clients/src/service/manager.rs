@@ -99,7 +99,7 @@ impl ServiceManager {
         &self.folder
     }
 
-    /// Says what a service needs to run while no one is logged in.
+    /// Says what a service needs to run while its user is not logged in.
     #[must_use]
     pub const fn without_login(&self) -> &'static str {
         match self.kind {

@@ -68,7 +68,7 @@ pub(crate) fn guarded(connection: Connection, access: Access) -> Connection {
 #[derive(Debug)]
 pub(crate) struct GuardedConnector {
     inner: Arc<dyn Connector>,
-    /// Makes the policy anew for each connection.
+    /// Makes a policy for each connection.
     access: (Arc<super::Policies>, Option<String>, (String, String)),
 }
 
@@ -140,7 +140,7 @@ struct Guard {
 struct State {
     /// The client's lists that are not answered yet.
     lists: HashSet<RequestId>,
-    /// Requests that wait for a decision. Whoever removes one owns it: the decision, which passes
+    /// Requests that wait for a decision. The task that removes one owns it: the decision, which passes
     /// it on or refuses it, or the client, which has cancelled it.
     held: HashMap<RequestId, AbortHandle>,
     /// Our own requests, to either side.

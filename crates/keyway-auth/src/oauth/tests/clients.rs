@@ -281,7 +281,7 @@ fn a_stored_sign_in_outlives_the_registration_that_replaced_its_client() {
     let honest = std::sync::Arc::clone(&kit.honest);
     kit.world.answer(TOKEN, move |_| honest.issue());
     let oauth = kit.signed_in();
-    // Another server of the same issuer cannot have the port, and registers anew.
+    // Another server of the same issuer cannot have the port, and registers again.
     kit.person.occupy(40_001);
     kit.key = kit.key.clone().server("other");
     kit.signed_in();
