@@ -19,6 +19,7 @@ impl Places<'_> {
             plugin_root,
             plugin_data,
             project_dir,
+            program_folders,
             defaults: _,
         } = self.host;
         let home = self.home.unwrap_or(Path::new(""));
@@ -26,6 +27,8 @@ impl Places<'_> {
             ("${HOST_PLUGIN_ROOT}", plugin_root.as_path()),
             ("${HOST_PLUGIN_DATA}", plugin_data),
             ("${HOST_PROJECT_DIR}", project_dir),
+            // Which one of them depends on the confinement, and so is not named.
+            ("a folder of its own", program_folders),
             ("~", home),
         ];
         let known = known.into_iter().filter_map(|(name, folder)| {
@@ -53,10 +56,11 @@ impl Places<'_> {
         }
     }
 
-    /// Says whether a path lies in the plugin or its data folder, by its name or by where it leads.
+    /// Says whether a path lies in the plugin or in a folder for its programs, by its name or by where it leads.
     pub(crate) fn contain(&self, path: &Path) -> bool {
         let inside = |path: &Path| {
-            [&self.host.plugin_root, &self.host.plugin_data]
+            let own = &self.host.program_folders;
+            [&self.host.plugin_root, &self.host.plugin_data, own]
                 .into_iter()
                 .any(|folder| !folder.as_os_str().is_empty() && path.starts_with(folder))
         };

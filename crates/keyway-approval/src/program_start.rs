@@ -1,6 +1,6 @@
 //! Where a program starts, and what is set for it so that it does not write into the plugin.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keyway_config::environment::{HostVariables, is_host_variable};
 use keyway_config::template::{Part, Template};
@@ -8,15 +8,19 @@ use keyway_config::template::{Part, Template};
 /// Returns the folder in which a local server starts: as its entry says, else the root of the
 /// plugin.
 ///
-/// A package runner that is given the name of a package starts in the data folder: in the plugin's
-/// own it would follow the plugin's `.npmrc`, `uv.toml` or `node_modules` to another package of that
-/// name (threat E5).
-pub fn start_folder(words: &[&str], cwd: Option<&str>, host: &HostVariables) -> PathBuf {
+/// A package runner that is given the name of a package starts in `own`, a folder that no other
+/// program of the plugin writes: in the plugin's it would follow the plugin's `.npmrc`, `uv.toml` or
+/// `node_modules` to another package of that name, and in the data folder those that a confined
+/// program of the plugin put there (threat E5).
+pub fn start_folder(
+    words: &[&str],
+    cwd: Option<&str>,
+    host: &HostVariables,
+    own: &Path,
+) -> PathBuf {
     match cwd {
         Some(cwd) => host.plugin_root.join(cwd),
-        None if runs_package(words) && !host.plugin_data.as_os_str().is_empty() => {
-            host.plugin_data.clone()
-        }
+        None if runs_package(words) && !own.as_os_str().is_empty() => own.to_owned(),
         None => host.plugin_root.clone(),
     }
 }
@@ -81,19 +85,18 @@ pub fn file_name(command: &str) -> &str {
 /// Returns variables that keep a program from writing into the plugin, unless its entry sets them.
 ///
 /// Byte code, environments and caches beside a script would change the tree that was approved, with
-/// every start. They are led elsewhere and not left out of the approval: Python runs byte code, and
-/// Babel's cache is code, so that a plugin could bring its own.
-pub fn redirections(command: &str, host: &HostVariables) -> Vec<(&'static str, PathBuf)> {
-    let data = &host.plugin_data;
-    if data.as_os_str().is_empty() {
+/// every start. They are led to `own`, the program's own folder, and not left out of the approval:
+/// Python runs byte code, and Babel's cache is code, so that a plugin could bring its own.
+pub fn redirections(command: &str, own: &Path) -> Vec<(&'static str, PathBuf)> {
+    if own.as_os_str().is_empty() {
         return Vec::new();
     }
-    let mut set = vec![("PYTHONPYCACHEPREFIX", data.join("pycache"))];
+    let mut set = vec![("PYTHONPYCACHEPREFIX", own.join("pycache"))];
     match file_name(command) {
-        "uv" => set.push(("UV_PROJECT_ENVIRONMENT", data.join("venv"))),
+        "uv" => set.push(("UV_PROJECT_ENVIRONMENT", own.join("venv"))),
         // What else would be in `node_modules/.cache`, as `find-cache-dir` reads it.
         "node" | "npm" | "npx" | "pnpm" | "yarn" | "tsx" | "ts-node" | "bun" => {
-            set.push(("CACHE_DIR", data.join("cache")));
+            set.push(("CACHE_DIR", own.join("cache")));
         }
         _ => {}
     }
@@ -157,25 +160,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e05_caches_and_environments_are_led_to_the_data_folder() {
-        let mut host = HostVariables::default();
-        assert!(redirections("node", &host).is_empty(), "there is none");
-        host.plugin_data = "/data".into();
+    fn e05_caches_and_environments_are_led_to_the_programs_own_folder() {
+        let none = redirections("node", Path::new(""));
+        assert!(none.is_empty(), "there is none");
         for (command, expected) in [
             (
                 "/usr/bin/node",
-                &["PYTHONPYCACHEPREFIX=/data/pycache", "CACHE_DIR=/data/cache"][..],
+                &["PYTHONPYCACHEPREFIX=/own/pycache", "CACHE_DIR=/own/cache"][..],
             ),
             (
                 "uv",
                 &[
-                    "PYTHONPYCACHEPREFIX=/data/pycache",
-                    "UV_PROJECT_ENVIRONMENT=/data/venv",
+                    "PYTHONPYCACHEPREFIX=/own/pycache",
+                    "UV_PROJECT_ENVIRONMENT=/own/venv",
                 ],
             ),
-            ("python3", &["PYTHONPYCACHEPREFIX=/data/pycache"]),
+            ("python3", &["PYTHONPYCACHEPREFIX=/own/pycache"]),
         ] {
-            let set = redirections(command, &host).into_iter();
+            let set = redirections(command, Path::new("/own")).into_iter();
             let set: Vec<_> = set
                 .map(|(name, to)| format!("{name}={}", to.display()))
                 .collect();

@@ -136,6 +136,7 @@ impl Place {
             plugin_root: self.root.clone(),
             plugin_data: self.folder.path().canonicalize().unwrap().join("data"),
             project_dir: self.project.clone(),
+            program_folders: self.folder.path().canonicalize().unwrap().join("programs"),
             ..HostVariables::default()
         };
         let pairs = |pairs: &[(String, String)]| Variables::from_pairs(pairs.iter().cloned());
@@ -747,7 +748,7 @@ fn a_package_and_an_unknown_program_do_not_count_the_plugins_files() {
     let text = place
         .ask(r#""command": "npx", "args": ["-y", "server"]"#)
         .to_string();
-    assert!(text.contains("  in        ${HOST_PLUGIN_DATA}\n"), "{text}");
+    assert!(text.contains("  in        a folder of its own\n"), "{text}");
 }
 
 #[test]

@@ -123,6 +123,9 @@ pub struct HostVariables {
     pub plugin_data: PathBuf,
     /// `HOST_PROJECT_DIR`: where the person works.
     pub project_dir: PathBuf,
+    /// Holds a folder for each program of the plugin, out of reach of its other programs. No
+    /// variable leads there.
+    pub program_folders: PathBuf,
     /// What the plugin's files say where a person gave no value, by variable.
     pub defaults: BTreeMap<String, String>,
 }

@@ -20,7 +20,6 @@ use crate::launch::{
     ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
     denied_in_line,
 };
-use crate::stdio::not_granted;
 
 /// A headers helper, ready to be run any number of times.
 pub struct Helper {
@@ -242,8 +241,8 @@ async fn log_errors(mut stderr: Lines, log: ChildLog, isolation: Isolation) {
     while let Ok(Some(line)) = stderr.next().await {
         if line.len() <= room {
             let line = log.line(ChildStream::Error, &line);
-            if let Some(path) = denied_in_line(&isolation, &line) {
-                let note = format!("keyway: {}", not_granted(&path));
+            if let Some(denied) = denied_in_line(&isolation, &line) {
+                let note = format!("keyway: {denied}");
                 log.line(ChildStream::Error, note.as_bytes());
             }
         }

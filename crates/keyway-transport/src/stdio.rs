@@ -6,7 +6,6 @@ mod writer;
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -271,21 +270,15 @@ async fn keep_errors(mut stderr: Lines, log: ChildLog, tail: Arc<Tail>, isolatio
     let mut denied = HashSet::new();
     while let Ok(Some(line)) = stderr.next().await {
         let line = log.line(ChildStream::Error, &line);
-        let path = denied_in_line(&isolation, &line).filter(|_| denied.len() < DENIED_PATHS);
+        let found = denied_in_line(&isolation, &line).filter(|_| denied.len() < DENIED_PATHS);
         tail.push(line);
-        if let Some(path) = path
-            && denied.insert(path.clone())
+        if let Some(found) = found
+            && denied.insert(found.clone())
         {
-            let note = format!("keyway: {}", not_granted(&path));
+            let note = format!("keyway: {found}");
             tail.push(log.line(ChildStream::Error, note.as_bytes()));
         }
     }
-}
-
-/// Says which grant would let a confined program use a path.
-pub(crate) fn not_granted(path: &Path) -> String {
-    let path = path.display();
-    format!("`{path}` exists but was not granted; to allow it, add it to `grants` in config.toml")
 }
 
 /// How many of the paths that a confined program was denied are named.

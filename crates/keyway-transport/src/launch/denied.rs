@@ -1,6 +1,7 @@
 //! What a confined child was kept from, where that can be known: a grant can then be named.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,15 +19,72 @@ pub(super) fn at_start(program: &Program, stage: LaunchStage) -> Option<PathBuf>
     path.filter(|path| is_denied(&program.isolation, path))
 }
 
-/// Returns a path that a line of the child's names, and that is there and was not granted.
-pub(crate) fn in_line(isolation: &Isolation, line: &str) -> Option<PathBuf> {
+/// Something that a confined child was kept from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Denied {
+    /// It is there, and the child does not see it.
+    Unseen(PathBuf),
+    /// The child may read it.
+    Unwritable {
+        path: PathBuf,
+        /// What would have to be granted.
+        folder: PathBuf,
+    },
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unseen(path) => write!(
+                f,
+                "`{}` exists but was not granted; to allow it, add it to `grants` in config.toml",
+                path.display()
+            ),
+            Self::Unwritable { path, folder } => write!(
+                f,
+                "`{}` may be read but not written; to allow it, add `{}` to `grants` in config.toml",
+                path.display(),
+                folder.display()
+            ),
+        }
+    }
+}
+
+/// Returns what a line of the child's says that it was kept from, as far as that can be known.
+pub(crate) fn in_line(isolation: &Isolation, line: &str) -> Option<Denied> {
     if isolation.profile != IsolationProfile::Confine {
         return None;
     }
+    let lower = line.to_ascii_lowercase();
+    let is_refused = REFUSALS.iter().any(|refusal| lower.contains(refusal));
     let words = line.split(|letter: char| letter.is_whitespace() || QUOTES.contains(letter));
-    let paths = words.map(|word| Path::new(word.trim_end_matches(['.', ','])));
-    let mut denied = paths.filter(|path| path.is_absolute() && is_denied(isolation, path));
-    denied.next().map(Path::to_owned)
+    let mut words = words.map(|word| Path::new(word.trim_end_matches(['.', ','])));
+    words.find_map(|path| {
+        if path.is_absolute() && is_denied(isolation, path) {
+            return Some(Denied::Unseen(path.to_owned()));
+        }
+        is_refused.then(|| unwritable(isolation, path)).flatten()
+    })
+}
+
+/// Finds the folder that a child may only read and that a path lies in; one that is not absolute is
+/// taken to be in each that has such a file.
+fn unwritable(isolation: &Isolation, path: &Path) -> Option<Denied> {
+    let depth = |place: &&PathBuf| place.components().count();
+    let around = |places: &'_ [PathBuf], path: &Path| {
+        let around = places.iter().filter(|place| path.starts_with(place));
+        around.max_by_key(depth).cloned()
+    };
+    let path = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        let mut inside = isolation.read_only.iter().map(|place| place.join(path));
+        inside.find(|inside| path.file_name().is_some() && inside.exists())?
+    };
+    let folder = around(&isolation.read_only, &path)?;
+    let open = around(&isolation.granted, &path);
+    let is_open = open.is_some_and(|open| depth(&&open) >= depth(&&folder));
+    (!is_open).then_some(Denied::Unwritable { path, folder })
 }
 
 fn is_denied(isolation: &Isolation, path: &Path) -> bool {
@@ -73,6 +131,16 @@ fn system() -> impl Iterator<Item = &'static str> {
     std::iter::empty()
 }
 
+/// What programs say when they may not write.
+const REFUSALS: [&str; 6] = [
+    "read-only file system",
+    "erofs",
+    "permission denied",
+    "eacces",
+    "operation not permitted",
+    "eperm",
+];
+
 /// What paths are written between.
 const QUOTES: &str = "'\"`()[]<>:;=";
 
@@ -94,7 +162,10 @@ mod tests {
             profile: IsolationProfile::Confine,
             ..Isolation::default()
         };
-        assert_eq!(in_line(&isolation, &line), Some(path.clone()));
+        assert_eq!(
+            in_line(&isolation, &line),
+            Some(Denied::Unseen(path.clone()))
+        );
         assert_eq!(
             in_line(&isolation, "/nowhere/at/all: /usr/bin, /etc/passwd /"),
             None
@@ -110,6 +181,43 @@ mod tests {
         );
         isolation.profile = IsolationProfile::Hide;
         isolation.hidden.clear();
+        assert_eq!(in_line(&isolation, &line), None);
+    }
+
+    #[test]
+    fn a_file_of_the_plugin_that_could_not_be_written_is_named_with_the_grant() {
+        let plugin = tempfile::TempDir::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        std::fs::create_dir(plugin.path().join("state")).unwrap();
+        let path = plugin.path().join("lib.js");
+        drop(std::fs::File::create(&path).unwrap());
+        let mut isolation = Isolation {
+            profile: IsolationProfile::Confine,
+            read_only: vec![plugin.path().to_owned()],
+            ..Isolation::default()
+        };
+        let absolute = path.display();
+        for line in [
+            format!("Error: EROFS: read-only file system, open '{absolute}'"),
+            "OSError: [Errno 30] Read-only file system: 'lib.js'".to_owned(),
+            format!("sh: 1: cannot create {absolute}: Permission denied"),
+        ] {
+            let denied = in_line(&isolation, &line).unwrap();
+            let folder = plugin.path().display();
+            let words = format!(
+                "`{absolute}` may be read but not written; \
+                 to allow it, add `{folder}` to `grants` in config.toml"
+            );
+            assert_eq!(denied.to_string(), words, "{line}");
+        }
+        let read = format!("reading {absolute}");
+        assert_eq!(in_line(&isolation, &read), None);
+        // What is granted inside may be written, and so may all of it once it is granted itself.
+        isolation.granted = vec![plugin.path().join("state")];
+        let state = plugin.path().join("state/db");
+        let line = format!("{}: Permission denied", state.display());
+        assert_eq!(in_line(&isolation, &line), None);
+        isolation.granted = vec![plugin.path().to_owned()];
+        let line = format!("{absolute}: Permission denied");
         assert_eq!(in_line(&isolation, &line), None);
     }
 }

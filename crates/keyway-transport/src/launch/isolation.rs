@@ -4,10 +4,13 @@
 //! child creates elsewhere, in a fresh home as well, works as ever; a PID namespace around them
 //! keeps our processes out of sight. Under [`IsolationProfile::Confine`] the child gets a tree of
 //! its own instead of the person's. Landlock closes what remains: abstract sockets, and where there
-//! are no namespaces, memory and signals. Where mounts are not available, Landlock alone grants
+//! are no namespaces, memory and signals. A filter of system calls closes the kernel's keyrings, which
+//! neither knows. Where mounts are not available, Landlock alone grants
 //! everything beside our folders, at a price: nothing new can be created directly in a folder that
 //! leads to one of ours.
 
+#[cfg(target_os = "linux")]
+mod kernel_keys;
 #[cfg(target_os = "linux")]
 mod mount_table;
 #[cfg(target_os = "linux")]
@@ -46,10 +49,12 @@ pub struct Isolation {
     /// Other places where what is ours may lie, because another process of ours has other
     /// variables. One that does not exist is created if the folder around it exists.
     pub also_hidden: Vec<PathBuf>,
-    /// What the child may use although the profile alone would keep it away: the plugin's root,
-    /// working folder and data under [`IsolationProfile::Confine`], folders inside hidden ones under both.
+    /// What the child may use although the profile alone would keep it away: the plugin's data under
+    /// [`IsolationProfile::Confine`], folders inside hidden ones under both.
     pub granted: Vec<PathBuf>,
-    /// What the child may read although [`IsolationProfile::Confine`] alone would keep it away.
+    /// What the child may read although [`IsolationProfile::Confine`] alone would keep it away. Of a
+    /// path in several folders the nearest decides; of one that is granted both ways,
+    /// [`Isolation::granted`].
     pub read_only: Vec<PathBuf>,
     /// Under [`IsolationProfile::Confine`]: keep it from the network, loopback included.
     pub offline: bool,
@@ -183,7 +188,8 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
             level.processes = true;
         } else {
             // A container may forbid it; the old `/proc` shows names of processes, not more.
-            level.processes = mounts::own_processes().is_ok();
+            level.processes = mounts::own_processes(Path::new("/proc")).is_ok();
+            mounts::cover_consoles().map_err(&failed)?;
         }
     }
     if isolation.mechanism != IsolationMechanism::Mounts {
@@ -192,6 +198,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
     }
     // Last: both mechanisms need what is given up here.
     privileges::drop_for_good(level);
+    level.keys = kernel_keys::deny().is_ok();
     Ok(level)
 }
 

@@ -71,6 +71,7 @@ impl Setting {
         isolation.offline = self.offline;
         isolation.hidden = person.hidden();
         isolation.granted = vec![person.at("../work"), person.at("../bin")];
+        isolation.read_only = vec![person.at("../plugin")];
         server
     }
 }

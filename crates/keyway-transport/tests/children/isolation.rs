@@ -285,6 +285,95 @@ async fn hiding_mounts_cannot_be_removed_or_bypassed() {
     assert!(home.at("keyway/data/store.db").exists());
 }
 
+/// Of the folders around a path the nearest decides, and a grant of a folder itself opens it.
+#[tokio::test]
+async fn the_nearest_folder_decides_whether_a_confined_program_may_write() {
+    let home = Home::new();
+    fs::create_dir_all(home.at("work/plugin/state")).unwrap();
+    for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
+        let level = home.level(IsolationProfile::Confine, mechanism).await;
+        if !level.hides_files() {
+            println!("SKIPPED: {level}");
+            continue;
+        }
+        let isolation = |granted: &[&str]| Isolation {
+            granted: granted.iter().map(|path| home.at(path)).collect(),
+            read_only: vec![home.at("work/plugin"), CHILD.into()],
+            ..home.isolation(IsolationProfile::Confine, mechanism)
+        };
+        put(&home.at("work/old"), "");
+        for (granted, path, is_open) in [
+            (&["work"][..], "work/old", true),
+            (&["work"], "work/plugin/new", false),
+            (&["work", "work/plugin/state"], "work/plugin/state/new", true),
+            (&["work", "work/plugin/state"], "work/plugin/new", false),
+            (&["work", "work/plugin"], "work/plugin/new", true),
+            (&["work/plugin"], "work/plugin/state/new", true),
+        ] {
+            let script = format!("echo x > HOME/{path}; ls HOME/work/plugin");
+            let (output, code) = home.shell(isolation(granted), &script).await;
+            assert_eq!(code, 0, "it may be read: {output}");
+            let text = fs::read_to_string(home.at(path)).unwrap_or_default();
+            assert_eq!(text == "x\n", is_open, "{mechanism:?} {granted:?} {path}: {output}");
+            drop(fs::remove_file(home.at("work/plugin/new")));
+            drop(fs::remove_file(home.at("work/plugin/state/new")));
+        }
+    }
+}
+
+/// A login has keys of other programs in its session keyring, and every process inherits that.
+#[tokio::test]
+async fn keys_that_the_kernel_keeps_are_out_of_reach() {
+    let home = Home::new();
+    let login = home.at("login");
+    put(&login, &LOGIN.replace("CHILD", CHILD));
+    fs::set_permissions(&login, fs::Permissions::from_mode(0o755)).unwrap();
+    let look = format!("python3 -c '{KEYS}\nread()'");
+    for (profile, mechanism, is_read) in [
+        (IsolationProfile::None, IsolationMechanism::Best, true),
+        (IsolationProfile::Hide, IsolationMechanism::Best, false),
+        (IsolationProfile::Hide, IsolationMechanism::Landlock, false),
+        (IsolationProfile::Confine, IsolationMechanism::Best, false),
+    ] {
+        let mut server = server();
+        server.program.isolation = home.isolation(profile, mechanism);
+        server.program.isolation.read_only = vec![CHILD.into()];
+        server.program.folder = "/".into();
+        let login = keyway_transport::Launcher::new(&login);
+        let Ok((mut connection, level)) = server.open(&login).await else {
+            println!("SKIPPED: no Python or no keyrings here");
+            return;
+        };
+        let result = call(&mut connection, "shell", json!(look)).await;
+        let output = result.to_string();
+        assert_eq!(output.contains("CANARY"), is_read, "{level}: {output}");
+        assert_eq!(level.hides_keys(), !is_read, "{level}");
+    }
+}
+
+/// Finds keys through the session keyring and through the user's.
+const KEYS: &str = r#"
+import ctypes, platform
+libc = ctypes.CDLL(None)
+first = {"x86_64": 248, "aarch64": 217}[platform.machine()]
+def read():
+    for ring in (-3, -4):
+        key = libc.syscall(first + 2, 10, ring, b"user", b"keyway-test", 0)
+        text = ctypes.create_string_buffer(16)
+        libc.syscall(first + 2, 11, key, text, 16)
+        print(ring, key, text.value)
+"#;
+
+/// Starts the launcher in a login of its own that keeps a key.
+const LOGIN: &str = r#"#!/usr/bin/env python3
+import ctypes, os, platform, sys
+libc = ctypes.CDLL(None)
+first = {"x86_64": 248, "aarch64": 217}[platform.machine()]
+assert libc.syscall(first + 2, 1, None) > 0
+assert libc.syscall(first, b"user", b"keyway-test", b"CANARY", 6, -3) > 0
+os.execv("CHILD", ["CHILD", *sys.argv[1:]])
+"#;
+
 #[tokio::test]
 async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
     let home = Home::new();

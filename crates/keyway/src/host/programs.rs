@@ -2,10 +2,12 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use blake2::digest::consts::U16;
+use blake2::{Blake2b, Digest as _};
 use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
 use keyway_code::Code;
@@ -14,15 +16,15 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec};
 use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
 use keyway_transport::{
-    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, IsolationLevel, Launcher,
-    Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
+    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, IsolationLevel,
+    IsolationProfile, Launcher, Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
 };
 
 use super::Host;
 use crate::approval::Protection;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
 use crate::events::Kind;
-use crate::settings::{self, Confinement};
+use crate::settings::{self, Confinement, SandboxProfile};
 
 /// What starts programs.
 #[derive(Debug, Clone)]
@@ -81,8 +83,9 @@ impl Host {
     ) -> Result<Connected, ConnectError> {
         let declared = exposed(&target.spec.env);
         let host = host_env(target);
-        make_data_folder(target)?;
-        let given = redirected(&declared, local.command.value().expose(), target);
+        let own = own_folder(target);
+        make_folders(target, &own)?;
+        let given = redirected(&declared, local.command.value().expose(), &own);
         let env = child_env(
             &self.environment,
             (ChildKind::Server, &given),
@@ -92,7 +95,7 @@ impl Host {
         let words = std::iter::once(&local.command).chain(&local.args);
         let words: Vec<&str> = words.map(|word| word.value().expose().as_str()).collect();
         let cwd = local.cwd.as_ref().map(|cwd| cwd.value().expose().as_str());
-        let folder = start_folder(&words, cwd, target.host);
+        let folder = start_folder(&words, cwd, target.host, &start_of(&own));
         let server = StdioServer {
             label: local.command.to_string(),
             program: Program {
@@ -131,7 +134,7 @@ impl Host {
         target: Target<'_>,
     ) -> Helper {
         let declared = exposed(&target.spec.env);
-        let given = redirected(&declared, "", target);
+        let given = redirected(&declared, "", &own_folder(target));
         let host = HostEnv {
             server_name: Some(target.spec.name.clone()),
             server_url: Some(remote.template.as_str().to_owned()),
@@ -198,8 +201,15 @@ impl Host {
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {
         let mut isolation = settings::isolation(target.confinement, &self.programs.isolation);
-        isolation.granted.push(target.host.plugin_root.clone());
+        let root = target.host.plugin_root.clone();
+        match isolation.profile {
+            // A file of the plugin is what the person approved, or code of a server that is not
+            // confined. A grant of the folder itself comes before this.
+            IsolationProfile::Confine => isolation.read_only.push(root),
+            _ => isolation.granted.push(root),
+        }
         isolation.granted.push(target.host.plugin_data.clone());
+        isolation.granted.push(own_folder(target));
         isolation
     }
 }
@@ -213,28 +223,63 @@ fn verify(target: Target<'_>) -> Option<Verify> {
     }))
 }
 
-/// Makes the folder in which the plugin may keep files. A child cannot make it: all around it is
-/// Keyway's own, and hidden.
-fn make_data_folder(target: Target<'_>) -> Result<(), ConnectError> {
-    let data = &target.host.plugin_data;
-    if data.as_os_str().is_empty() || data.is_dir() {
-        return Ok(());
+/// Returns the folder of a server's programs that no other program of the plugin reaches; empty if
+/// there is none.
+///
+/// What lies there is run: byte code, environments, and packages beside the start of a package runner.
+/// So a confined program does not share it with itself before it was confined, either.
+fn own_folder(target: Target<'_>) -> PathBuf {
+    let folders = &target.host.program_folders;
+    if folders.as_os_str().is_empty() {
+        return PathBuf::new();
     }
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
-    made.map_err(|source| {
-        let program = data.to_string_lossy().into_owned();
-        ConnectError::from(TransportError::Spawn { program, source })
-    })
+    let profile = match target.confinement.profile {
+        SandboxProfile::Confine => "confine",
+        SandboxProfile::Off => "off",
+        _ => "hide",
+    };
+    // The plugin chooses names: two of them must not be able to lead to one folder.
+    let mut name = Blake2b::<U16>::new();
+    name.update(profile);
+    name.update([0]);
+    name.update(&target.spec.name);
+    let name = name.finalize();
+    let name = name.iter().map(|byte| format!("{byte:02x}"));
+    folders.join(name.collect::<String>())
+}
+
+/// Returns where a package runner starts: beside nothing that it would take for a package.
+fn start_of(own: &Path) -> PathBuf {
+    if own.as_os_str().is_empty() {
+        return PathBuf::new();
+    }
+    own.join("start")
+}
+
+/// Makes the folder in which the plugin may keep files, and the program's own. A child cannot make
+/// them: all around them is Keyway's own, and hidden.
+fn make_folders(target: Target<'_>, own: &Path) -> Result<(), ConnectError> {
+    for folder in [&target.host.plugin_data, &start_of(own)] {
+        if folder.as_os_str().is_empty() || folder.is_dir() {
+            continue;
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|source| {
+            let program = folder.to_string_lossy().into_owned();
+            ConnectError::from(TransportError::Spawn { program, source })
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns what the entry declares, and what keeps its program from writing into the plugin.
 fn redirected(
     declared: &[(String, Secret<String>)],
     command: &str,
-    target: Target<'_>,
+    own: &Path,
 ) -> Vec<(String, Secret<String>)> {
     let mut given = declared.to_vec();
-    for (name, path) in redirections(command, target.host) {
+    for (name, path) in redirections(command, own) {
         if !declared.iter().any(|(own, _)| own == name) {
             let path = path.to_string_lossy().into_owned();
             given.push((name.to_owned(), Secret::new(path)));

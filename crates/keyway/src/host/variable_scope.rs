@@ -204,9 +204,14 @@ impl VariableSources {
     /// Returns the host's own variables for a plugin.
     fn host_variables(&self, plugin: &Plugin) -> HostVariables {
         let own = || owner(&plugin.name(), &plugin.root);
-        let data = self.data.as_ref();
+        let below = |name: &str| {
+            let data = self.data.as_ref();
+            data.map_or_else(PathBuf::new, |data| data.join(name).join(own()))
+        };
         HostVariables {
-            plugin_data: data.map_or_else(PathBuf::new, |data| data.join("plugins").join(own())),
+            plugin_data: below("plugins"),
+            // Not in the data folder: every program of the plugin may write that.
+            program_folders: below("programs"),
             project_dir: self.project.clone(),
             ..plugin.host_variables()
         }

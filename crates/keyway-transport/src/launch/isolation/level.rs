@@ -20,6 +20,8 @@ pub struct IsolationLevel {
     pub(super) tree: bool,
     /// It has a network of its own, which leads nowhere.
     pub(super) offline: bool,
+    /// It has no keyrings of the kernel.
+    pub(super) keys: bool,
     /// The version of Landlock's interface in force; 0 without Landlock.
     pub(super) landlock: u8,
 }
@@ -32,6 +34,7 @@ impl IsolationLevel {
             processes: false,
             tree: false,
             offline: false,
+            keys: false,
             landlock: 0,
         }
     }
@@ -47,8 +50,12 @@ impl IsolationLevel {
     pub const fn is_complete(&self) -> bool {
         match self.requested {
             IsolationProfile::None => true,
-            IsolationProfile::Hide => self.hides_sockets() && self.hides_processes(),
-            IsolationProfile::Confine => self.is_confined() && self.denies_abstract_sockets(),
+            IsolationProfile::Hide => {
+                self.hides_sockets() && self.hides_processes() && self.hides_keys()
+            }
+            IsolationProfile::Confine => {
+                self.is_confined() && self.denies_abstract_sockets() && self.hides_keys()
+            }
         }
     }
 
@@ -68,6 +75,12 @@ impl IsolationLevel {
     #[must_use]
     pub const fn hides_processes(&self) -> bool {
         self.processes || self.landlock >= SCOPES
+    }
+
+    /// Says whether keys that the kernel keeps for the person are out of reach.
+    #[must_use]
+    pub const fn hides_keys(&self) -> bool {
+        self.keys
     }
 
     /// Says whether nothing of the person's is in reach that was not granted, sockets of other
@@ -101,8 +114,14 @@ impl IsolationLevel {
         format!("{requested}{flags}{}", self.landlock)
     }
 
-    const fn flags(self) -> [bool; 4] {
-        [self.mounts, self.processes, self.tree, self.offline]
+    const fn flags(self) -> [bool; 5] {
+        [
+            self.mounts,
+            self.processes,
+            self.tree,
+            self.offline,
+            self.keys,
+        ]
     }
 
     /// Reads what [`IsolationLevel::code`] wrote.
@@ -116,6 +135,7 @@ impl IsolationLevel {
             processes: flags.next()?,
             tree: flags.next()?,
             offline: flags.next()?,
+            keys: flags.next()?,
             landlock: landlock.parse().ok()?,
         })
     }
@@ -159,6 +179,9 @@ impl fmt::Display for IsolationLevel {
         if !self.hides_processes() {
             f.write_str("; its processes can be signalled")?;
         }
+        if !self.hides_keys() {
+            f.write_str("; keyrings of the kernel can be read")?;
+        }
         if !self.mounts && self.requested == IsolationProfile::Hide {
             f.write_str("; nothing new can be created in folders that lead to them")?;
         }
@@ -167,7 +190,7 @@ impl fmt::Display for IsolationLevel {
 }
 
 /// One letter for each flag of a code, in the order of [`IsolationLevel::flags`].
-const FLAGS: [char; 4] = ['m', 'p', 't', 'o'];
+const FLAGS: [char; 5] = ['m', 'p', 't', 'o', 'k'];
 /// The first version of Landlock that scopes signals and abstract sockets.
 const SCOPES: u8 = 6;
 /// The first version of Landlock that looks at sockets in the file system.
@@ -183,6 +206,7 @@ mod tests {
             processes: flags.contains('p'),
             tree: flags.contains('t'),
             offline: flags.contains('o'),
+            keys: !flags.contains('K'),
             landlock,
             ..IsolationLevel::requested(requested)
         }
@@ -191,12 +215,12 @@ mod tests {
     #[test]
     fn isolation_level_round_trips() {
         for requested in IsolationProfile::ALL {
-            for flags in ["", "m", "mp", "mpt", "mpto"] {
+            for flags in ["", "m", "mp", "mpt", "mpto", "mpK"] {
                 let level = level(requested, flags, 7);
                 assert_eq!(IsolationLevel::from_code(&level.code()), Some(level));
             }
         }
-        for code in ["", "h", "hm", "xm---7", "hm---x", "é", "hm-"] {
+        for code in ["", "h", "hm", "xm----7", "hm----x", "é", "hm-"] {
             assert_eq!(IsolationLevel::from_code(code), None, "{code}");
         }
     }
@@ -214,6 +238,12 @@ mod tests {
                 level(Hide, "mp", 0),
                 true,
                 "Keyway's files are hidden by private mounts",
+            ),
+            (
+                level(Hide, "mpK", 7),
+                false,
+                "Keyway's files are hidden by private mounts and Landlock; \
+                 keyrings of the kernel can be read",
             ),
             (
                 level(Hide, "m", 5),

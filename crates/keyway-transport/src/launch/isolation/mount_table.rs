@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
 /// One mount.
@@ -30,15 +31,28 @@ pub(super) fn read() -> io::Result<Vec<Mount>> {
         .collect())
 }
 
-/// Makes everything that is mounted at or below one of these paths read-only.
-pub(super) fn seal(paths: &[PathBuf]) -> io::Result<()> {
-    let is_inside = |mount: &Mount| paths.iter().any(|path| mount.point.starts_with(path));
-    for mount in read()?.iter().filter(|mount| is_inside(mount)) {
+/// Makes every mount read-only whose nearest path is one of `sealed` and not one of `open`.
+pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
+    let is_sealed = |mount: &Mount| match nearest(sealed, &mount.point) {
+        Some(depth) => nearest(open, &mount.point).is_none_or(|open| depth > open),
+        None => false,
+    };
+    for mount in read()?.iter().filter(|mount| is_sealed(mount)) {
         // What the person's own namespace sets may not be taken off, so it is repeated.
         let flags = mount.flags | MountFlags::BIND | MountFlags::RDONLY;
-        rustix::mount::mount_remount(&mount.point, flags, c"")?;
+        match rustix::mount::mount_remount(&mount.point, flags, c"") {
+            // It lies below a cover, where no process gets.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL) => {}
+            outcome => outcome?,
+        }
     }
     Ok(())
+}
+
+/// Returns how many names the longest of `paths` has that `inner` is or lies in.
+pub(super) fn nearest(paths: &[PathBuf], inner: &Path) -> Option<usize> {
+    let around = paths.iter().filter(|path| inner.starts_with(path));
+    around.map(|path| path.components().count()).max()
 }
 
 /// Returns other places where the folder at `path` can be seen, because its file system is mounted

@@ -19,7 +19,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags, access};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
@@ -55,9 +55,46 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes `/proc` speak of the processes of this namespace alone.
-pub(super) fn own_processes() -> io::Result<()> {
-    Ok(rustix::mount::mount("proc", "/proc", "proc", SETTLED, c"")?)
+/// Mounts a `/proc` that speaks of the processes of this namespace alone.
+///
+/// What it also shows is of the whole machine. Only root may write there: a program that the kernel
+/// starts for every crash (`/proc/sys/kernel/core_pattern`) would run outside of all this.
+pub(super) fn own_processes(at: &Path) -> io::Result<()> {
+    rustix::mount::mount("proc", at, "proc", SETTLED, c"")?;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let of_machine = MACHINE.iter().map(|name| at.join(name));
+    for path in of_machine.filter(|path| path.exists()) {
+        rustix::mount::mount_bind(&path, &path)?;
+        let read_only = SETTLED | MountFlags::BIND | MountFlags::RDONLY;
+        rustix::mount::mount_remount(&path, read_only, c"")?;
+    }
+    Ok(())
+}
+
+/// Covers the terminals of the person that are not in [`TERMINALS`], as far as this user may open
+/// them: virtual consoles, what those show, and serial consoles. Boards on USB stay.
+pub(super) fn cover_consoles() -> io::Result<()> {
+    for entry in fs::read_dir("/dev").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if is_console(&name.to_string_lossy()) && can_be_opened(&entry.path()) {
+            rustix::mount::mount_bind("/dev/null", entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn is_console(name: &str) -> bool {
+    // `/dev/tty` itself is the terminal of the process that opens it, and a child has none.
+    let is_line = |rest: &str| rest.starts_with(|first: char| first == 'S' || first.is_ascii_digit());
+    name == "console" || name.starts_with("vcs") || name.strip_prefix("tty").is_some_and(is_line)
+}
+
+fn can_be_opened(path: &Path) -> bool {
+    [Access::READ_OK, Access::WRITE_OK]
+        .into_iter()
+        .any(|wanted| access(path, wanted).is_ok())
 }
 
 fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
@@ -151,7 +188,8 @@ struct Exposed {
 
 impl Exposed {
     fn of(places: &IsolatedPaths) -> io::Result<Vec<Self>> {
-        let granted = places.granted.iter().map(|granted| &granted.real);
+        let granted = places.granted.iter().chain(&places.read_only);
+        let granted = granted.map(|granted| &granted.real);
         let inside = granted.filter(|path| places.is_hidden(path) && path.is_dir());
         inside
             .map(|path| {
@@ -175,3 +213,5 @@ pub(super) const SETTLED: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC);
 const TERMINALS: &str = "/dev/pts";
+/// What `/proc` shows of the whole machine and root could write.
+const MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];

@@ -84,7 +84,13 @@ fn confine(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetError> {
         rules.allow_around(real, read)?;
     }
     for Granted { real, .. } in &places.granted {
-        rules.allow_around(real, everything())?;
+        // Rules add up: what may only be read is left out where a folder around it may be written.
+        let read_only = places.read_only.iter().map(|inner| &inner.real);
+        let inside = read_only.filter(|inner| *inner != real && inner.starts_with(real));
+        let closed: Vec<PathBuf> = inside.chain(&hidden).cloned().collect();
+        let mut around = Rules::new(rules.created, &closed);
+        around.allow_around(real, everything())?;
+        rules = Rules::new(around.created, &hidden);
     }
     rules.created.restrict_self()
 }

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::mount_table;
-use super::mounts::{SETTLED, by_descriptor};
+use super::mounts::{by_descriptor, own_processes};
 use super::paths::IsolatedPaths;
 
 /// Builds the tree and enters it. Our folders are covered already, so a granted folder around them
@@ -36,28 +36,40 @@ pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> 
             tree.empty(path, c"mode=0700")?;
         }
     }
-    let mut sealed = Vec::new();
-    for source in sources
-        .iter()
-        .filter(|source| source.kind != MountKind::Device)
-    {
-        for path in source.paths().filter(|path| !tree.has_link(path)) {
-            tree.show(source, path)?;
-            if source.kind == MountKind::ReadOnly {
-                sealed.push(tree.at(path));
-            }
+    let (mut sealed, mut open) = (Vec::new(), Vec::new());
+    for (source, path) in outer_first(&sources) {
+        if tree.has_link(path) {
+            continue;
+        }
+        tree.show(source, path)?;
+        match source.kind {
+            MountKind::ReadOnly => sealed.push(tree.at(path)),
+            MountKind::ReadWrite | MountKind::Device => open.push(tree.at(path)),
         }
     }
-    mount_table::seal(&sealed)?;
+    mount_table::seal(&sealed, &open)?;
     let read_only = MountFlags::BIND | MountFlags::RDONLY | LIVELY;
     rustix::mount::mount_remount(tree.at(Path::new("/dev")), read_only, c"")?;
-    let processes = tree.at(Path::new("/proc"));
-    rustix::mount::mount("proc", processes, "proc", SETTLED, c"")?;
+    own_processes(&tree.at(Path::new("/proc")))?;
     std::env::set_current_dir(BASE)?;
     rustix::process::pivot_root(".", ".")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     std::env::set_current_dir("/")?;
     Ok(rustix::mount::mount_remount("/", read_only, c"")?)
+}
+
+/// Returns what is shown besides devices, and where: a folder before what lies in it, so that the
+/// nearest one decides about a path, and of two at one path the one that may be written.
+fn outer_first(sources: &[Source]) -> Vec<(&Source, &Path)> {
+    let shown = sources
+        .iter()
+        .filter(|source| source.kind != MountKind::Device);
+    let mut shown: Vec<_> = shown
+        .flat_map(|source| source.paths().map(move |path| (source, path)))
+        .collect();
+    // Stable: what may be written comes last in `sources`.
+    shown.sort_by_key(|(_, path)| path.components().count());
+    shown
 }
 
 /// Something of the person's tree, held open.
@@ -144,11 +156,10 @@ impl Tree {
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Says whether a link lies on the way, which may lead out of the tree while it is built. What
-    /// it leads to has a path without links, and is shown there.
+    /// Says whether a link lies on the way or at the end, which may lead out of the tree while it is
+    /// built. What it leads to has a path without links, and is shown there.
     fn has_link(&self, path: &Path) -> bool {
         path.ancestors()
-            .skip(1)
             .any(|above| self.at(above).is_symlink())
     }
 

@@ -72,6 +72,7 @@ impl Person {
             "spool/cron",
             "../work",
             "../bin",
+            "../plugin/.git",
         ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
@@ -80,6 +81,9 @@ impl Person {
             self.write(file, "CANARY\n");
         }
         self.write(".bashrc", "# start-up file\n");
+        for file in ["../plugin/lib.js", "../plugin/.git/config"] {
+            self.write(file, "# of the plugin\n");
+        }
         self.write("../bin/keyway", "#!/bin/sh\ncat HOME/.config/keyway/key\n");
         // A copy may be busy: other tests start processes while it is written.
         if fs::hard_link(CHILD, self.child()).is_err() {
@@ -194,6 +198,8 @@ impl Person {
             ".config/systemd/user/evil.service",
             "spool/cron/person",
             "bin-of-person",
+            "../plugin/lib.js",
+            "../plugin/.git/config",
         ];
         let mut texts = files
             .iter()

@@ -257,6 +257,40 @@ pub(super) const TRICKS: &[Trick] = &[
         &["echo EVIL > HOME/spool/cron/person"],
     ),
     trick(
+        "write git's settings in the plugin",
+        CONFINE_ONLY,
+        &["echo EVIL >> HOME/../plugin/.git/config"],
+    ),
+    trick(
+        "rename a file over one of the plugin's",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/../work/x; mv -f HOME/../work/x HOME/../plugin/lib.js"],
+    ),
+    python(
+        "map a file of the plugin and write to that",
+        CONFINE_ONLY,
+        &[MAPPED_WRITE],
+    ),
+    trick(
+        "make a pipe in the plugin",
+        CONFINE_ONLY,
+        &["mkfifo HOME/../plugin/pipe && echo CANARY"],
+    ),
+    trick(
+        "open settings of the kernel for writing",
+        "--------",
+        &[
+            "(: >> /proc/sys/kernel/core_pattern) && echo CANARY; (: >> /proc/sysrq-trigger) && echo CANARY",
+        ],
+    ),
+    trick(
+        "open a console by its name",
+        "--------",
+        &[
+            "for c in /dev/console /dev/tty[0-9]* /dev/ttyS* /dev/vcs*; do [ -r $c ] && [ \"$(stat -c %t:%T $c)\" != 1:3 ] && echo CANARY $c; done",
+        ],
+    ),
+    trick(
         "use up the user's namespaces",
         "---x-xxx",
         &[
@@ -270,6 +304,9 @@ const EXCHANGE_ONCE: &str = "python3 -c 'import ctypes; ctypes.CDLL(None).rename
 /// Exchanges a folder with a decoy until it is killed.
 pub(super) const EXCHANGE_LOOP: &str = "python3 -c 'import ctypes, time; l = ctypes.CDLL(None)
 while True: l.renameat2(-100, b\"HOME/.config\", -100, b\"HOME/decoy\", 2); time.sleep(0.0005)'";
+
+/// Neither the name nor, with the time put back, the stamp of the file changes.
+const MAPPED_WRITE: &str = "python3 -c 'import mmap; f = open(\"HOME/../plugin/lib.js\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); m[0:4] = b\"EVIL\"; m.flush()'";
 
 /// Attaches without stopping.
 const PTRACE: &str = "python3 -c 'import ctypes; print(\"CANARY\" if ctypes.CDLL(None).ptrace(0x4206, NEIGHBOUR, None, None) == 0 else \"denied\")'";
