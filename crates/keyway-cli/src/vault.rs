@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keyway::host::record_vault;
 use keyway::vault::{
     ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
     SecretService, SourceKind, Vault, VaultError,
@@ -22,7 +23,11 @@ use crate::hidden_input;
 
 /// Opens the vault; it is made at first use.
 pub(crate) fn open_vault() -> Result<Vault, CliError> {
-    Ok(Vault::open(&folders()?, sources()?)?)
+    let folders = folders()?;
+    let vault = Vault::open(&folders, sources()?)?;
+    // Processes of ours with other variables hide it from what they start.
+    record_vault(&folders);
+    Ok(vault)
 }
 
 /// Opens the vault if there is one; commands that only read do not create it.

@@ -228,6 +228,23 @@ for to in [prefix, *others]:
         pass
 "#;
 
+/// Threat E2: a vault in a `KEYWAY_HOME` that no gateway ever used.
+#[test]
+fn e02_a_child_does_not_see_a_vault_of_another_keyway_home() {
+    let other = Folder::new();
+    let made = Keyway::new(KEYWAY, other.path()).args(["env", "set", "A"]);
+    let made = made.env("KEYWAY_HOME", other.at("home"));
+    done(made.stdin("value\n"));
+    assert!(other.at("home/data").exists());
+    let folder = looking_at(&other.at("home/data"));
+    let tools = done(keyway(&folder, &["tools", "s", "--trust"]));
+    assert!(
+        tools.stdout.contains("sees-nothing"),
+        "{}",
+        tools.everything()
+    );
+}
+
 /// Threat E13: a system without namespaces and without Landlock, as a filter of system calls makes it.
 #[test]
 fn e13_programs_without_isolation_are_announced_or_refused() {

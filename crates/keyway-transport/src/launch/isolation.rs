@@ -179,7 +179,11 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
         paths::IsolatedPaths::of(request).map_err(ApplyError::at(LaunchStage::Identity))?;
     if place == Place::First {
         let failed = ApplyError::at(LaunchStage::Namespaces);
-        mounts::cover(&places).map_err(&failed)?;
+        mounts::cover(&places).map_err(|source| match source.kind() {
+            // A place of another process went away: the host looks again, instead of doing with less.
+            io::ErrorKind::NotFound => ApplyError::at(LaunchStage::Identity)(source),
+            _ => failed(source),
+        })?;
         level.mounts = true;
         if isolation.profile == IsolationProfile::Confine {
             tree::enter(&places, request.own_folders).map_err(&failed)?;

@@ -324,6 +324,10 @@ async fn the_nearest_folder_decides_whether_a_confined_program_may_write() {
 /// A login has keys of other programs in its session keyring, and every process inherits that.
 #[tokio::test]
 async fn keys_that_the_kernel_keeps_are_out_of_reach() {
+    if !Path::new("/usr/bin/python3").exists() || !Path::new("/proc/keys").exists() {
+        println!("SKIPPED: no Python or no keyrings here");
+        return;
+    }
     let home = Home::new();
     let login = home.at("login");
     put(&login, &LOGIN.replace("CHILD", CHILD));
@@ -340,10 +344,7 @@ async fn keys_that_the_kernel_keeps_are_out_of_reach() {
         server.program.isolation.read_only = vec![CHILD.into()];
         server.program.folder = "/".into();
         let login = keyway_transport::Launcher::new(&login);
-        let Ok((mut connection, level)) = server.open(&login).await else {
-            println!("SKIPPED: no Python or no keyrings here");
-            return;
-        };
+        let (mut connection, level) = server.open(&login).await.unwrap();
         let result = call(&mut connection, "shell", json!(look)).await;
         let output = result.to_string();
         assert_eq!(output.contains("CANARY"), is_read, "{level}: {output}");

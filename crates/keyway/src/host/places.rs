@@ -2,8 +2,9 @@
 //!
 //! Two processes may have different variables: clients start `keyway run` with few of them, a service
 //! has others than a shell. What one of them keeps has to be hidden from the children of the other,
-//! so the places by variables are not enough. A gateway also records where it keeps things, if that is
-//! none of the usual places; the record lies in a usual place, and so is hidden itself.
+//! so the places by variables are not enough. A gateway, and whatever opens a vault, also records where
+//! it keeps things, if that is none of the usual places; the record lies in a usual place, and so is
+//! hidden itself.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -12,7 +13,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use keyway_secret::{Clock as _, SystemClock};
 
@@ -30,7 +31,7 @@ pub(crate) fn all() -> Vec<PathBuf> {
         places.extend(folder.map(|folder| folder.join("keyway")));
     }
     let recorded = home_of(user).map(|home| recorded(&records(&home)));
-    places.extend(recorded.into_iter().flatten());
+    places.extend(whole_homes(recorded.unwrap_or_default()));
     places.sort_unstable();
     places.dedup();
     places
@@ -53,6 +54,37 @@ pub fn record_places(places: &[PathBuf]) -> io::Result<()> {
         return Ok(());
     }
     record(&records(&home), &others)
+}
+
+/// Records where a vault is that was opened, so that processes with other variables hide it.
+///
+/// Afterwards, when its folders are there: nothing has to wait for them to be made. A program that
+/// Keyway started cannot record anything, and its vault is its own.
+#[cfg(feature = "vault")]
+pub fn record_vault(folders: &keyway_vault::Folders) {
+    let places = [&folders.data, &folders.config, &folders.runtime];
+    drop(record_places(&places.map(Clone::clone)));
+}
+
+/// Takes the three folders below one `KEYWAY_HOME` for one place, if nothing else lies there: each place
+/// costs every start of a program some mounts.
+fn whole_homes(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let of_one = |home: &Path| HOME_FOLDERS.map(|name| home.join(name));
+    let homes: Vec<PathBuf> = places
+        .iter()
+        .filter_map(|place| Some(place.parent()?.to_owned()))
+        .filter(|home| places.contains(&home.join(HOME_FOLDERS[0])) && holds_nothing_else(home))
+        .collect();
+    places.retain(|place| !homes.iter().any(|home| of_one(home).contains(place)));
+    places.extend(homes);
+    places
+}
+
+fn holds_nothing_else(home: &Path) -> bool {
+    let is_ours = |name: &OsStr| HOME_FOLDERS.iter().any(|own| name == *own);
+    fs::read_dir(home).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| is_ours(&entry.file_name())))
+    })
 }
 
 fn usual(user: u32, home: Option<&Path>) -> Vec<PathBuf> {
@@ -91,16 +123,24 @@ fn record(folder: &Path, places: &[&PathBuf]) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    let known = recorded(folder);
-    for place in places.iter().filter(|place| !known.contains(place)) {
-        // One that is there already is of this place, before it was made.
+    for place in places {
+        let path = folder.join(name_of(place));
+        let text = place.as_os_str().as_bytes();
+        let is_known = fs::read(&path).is_ok_and(|known| known == text);
+        if is_known && place.exists() {
+            continue;
+        }
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(folder.join(name_of(place)))?;
-        file.write_all(place.as_os_str().as_bytes())?;
+            .open(path)?;
+        file.write_all(text)?;
+        if place.exists() {
+            // Once it is gone, it is gone: only what is about to be made is waited for.
+            file.set_modified(UNIX_EPOCH)?;
+        }
     }
     Ok(())
 }
@@ -137,7 +177,9 @@ fn is_old(file: &Path) -> bool {
     age.is_ok_and(|age| age.is_ok_and(|age| age > GONE_AFTER))
 }
 
-/// Far more than the gateways of one user; each costs a mount.
+/// The folders below a `KEYWAY_HOME`.
+const HOME_FOLDERS: [&str; 3] = ["config", "data", "runtime"];
+/// Far more than the gateways and vaults of one user; each costs some mounts.
 const MAX_RECORDS: usize = 256;
 /// Records that are looked at, those of places that are gone included.
 const MAX_FILES: usize = 1024;
@@ -161,8 +203,6 @@ mod tests {
             assert_eq!(recorded(&folder).len(), 2);
         }
         fs::remove_dir(&gone).unwrap();
-        assert_eq!(recorded(&folder), [&*kept]);
-        age(&folder);
         assert_eq!(recorded(&folder), [kept]);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     }
@@ -175,7 +215,25 @@ mod tests {
         record(&folder, &[&socket]).unwrap();
         assert_eq!(recorded(&folder), [] as [&Path; 0]);
         fs::create_dir(&socket).unwrap();
-        assert_eq!(recorded(&folder), [socket]);
+        assert_eq!(recorded(&folder), [&*socket]);
+        fs::remove_dir(&socket).unwrap();
+        age(&folder);
+        assert_eq!(recorded(&folder), [] as [&Path; 0]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn e2_a_keyway_home_is_one_place_unless_something_else_lies_there() {
+        let base = tempfile::TempDir::new().unwrap();
+        let at = |path: &str| base.path().join(path);
+        for path in ["own/data", "own/config", "shared/data", "shared/config", "shared/notes"] {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        let recorded = ["own/data", "own/config", "shared/data", "shared/config", "socket"].map(at);
+        let mut places = whole_homes(recorded.to_vec());
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places, ["own", "shared/config", "shared/data", "socket"].map(at));
     }
 
     /// Places that are gone take none of the room of those that are there.

@@ -111,7 +111,7 @@ const CONFINEMENT: [Key; 7] = [
         "profile",
         Kind::Word(SandboxProfile::WORDS),
         "\"confine\"",
-        "What programs are kept from: `hide` what is Keyway's (the default), `confine` them to system folders, the plugin, its data and what is granted, `off`",
+        "What programs are kept from: `hide` what is Keyway's (the default), `confine` them to system folders, the plugin (to read), its data and what is granted, `off`",
     ),
     key(
         "mechanism",
@@ -123,7 +123,7 @@ const CONFINEMENT: [Key; 7] = [
         "grants",
         Kind::Paths,
         "[\"~/.npm\"]",
-        "Folders and files that confined programs may read and write, beside the plugin and its data",
+        "Folders and files that confined programs may read and write, beside the plugin's data; the plugin itself only if it is named here",
     ),
     key(
         "read_only_grants",

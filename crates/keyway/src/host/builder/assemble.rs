@@ -318,7 +318,12 @@ fn hiding_others(mut isolation: Isolation) -> Isolation {
 #[cfg(feature = "vault")]
 fn made(folders: Folders, key: KeySources, in_flight: &InFlight) -> HostStores {
     let at = folders.clone();
-    let open = move || Vault::open(&at, key.clone());
+    let open = move || {
+        let vault = Vault::open(&at, key.clone())?;
+        #[cfg(feature = "stdio")]
+        places::record_vault(&at);
+        Ok(vault)
+    };
     let vault = KeptVault::new(folders.clone(), Box::new(open));
     HostStores::in_vault(Arc::new(vault.counting(in_flight.clone())), folders)
 }
