@@ -54,12 +54,7 @@ impl CommandLine {
                 Some(Self {
                     shown: quoted(fields().map(|field| &field.template)),
                     command: command.template.as_str().to_owned(),
-                    folder: start_folder(
-                        &exposed,
-                        cwd,
-                        places.host,
-                        &places.host.program_folders,
-                    ),
+                    folder: start_folder(&exposed, cwd, places.host, &places.host.program_folders),
                     is_package: cwd.is_none() && runs_package(&exposed),
                     is_shell: false,
                     words,

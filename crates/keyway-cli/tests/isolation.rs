@@ -174,7 +174,10 @@ fn e05_a_confined_program_puts_no_package_in_front_of_a_package_runner() {
     // Takes a package from where it starts before it asks a registry, as the real one does.
     let runner = Folder::new().file("look.sh", LOOKER);
     let look = runner.at("look.sh");
-    let script = format!("#!/bin/sh\nexec sh {} node_modules/@scope/pkg\n", look.display());
+    let script = format!(
+        "#!/bin/sh\nexec sh {} node_modules/@scope/pkg\n",
+        look.display()
+    );
     let runner = runner.executable("bin/npx", &script);
     let path = format!("{}:/usr/bin:/bin", runner.at("bin").display());
     let call = |arguments: &[&str]| keyway(&folder, arguments).env("PATH", &path);
@@ -182,12 +185,19 @@ fn e05_a_confined_program_puts_no_package_in_front_of_a_package_runner() {
     done(call(&["trust", "grant", "s"]));
     for server in ["s", "docs", "s"] {
         let tools = done(call(&["tools", server]));
-        let words = if server == "s" { "sees-nothing" } else { "sees-it" };
+        let words = if server == "s" {
+            "sees-nothing"
+        } else {
+            "sees-it"
+        };
         assert!(tools.stdout.contains(words), "{}", tools.everything());
     }
     let data = std::fs::read_dir(folder.at("keyway/data/plugins")).unwrap();
     let mut data = data.map(|plugin| plugin.unwrap().path().join("node_modules/@scope/pkg"));
-    assert!(data.all(|planted| planted.is_dir()), "one folder for all of the plugin");
+    assert!(
+        data.all(|planted| planted.is_dir()),
+        "one folder for all of the plugin"
+    );
 }
 
 /// Threat E5: Python runs byte code that fits the source, wherever it came from.
@@ -203,9 +213,18 @@ fn e05_a_confined_program_plants_no_byte_code_for_another_server() {
     .file("server.py", PYTHON_SERVER);
     done(keyway(&folder, &["trust", "grant", "docs", "--confined"]));
     done(keyway(&folder, &["trust", "grant", "s"]));
-    for (server, words) in [("docs", "evil"), ("s", "fine"), ("docs", "evil"), ("s", "fine")] {
+    for (server, words) in [
+        ("docs", "evil"),
+        ("s", "fine"),
+        ("docs", "evil"),
+        ("s", "fine"),
+    ] {
         let tools = done(keyway(&folder, &["tools", server]));
-        assert!(tools.stdout.contains(words), "{server}: {}", tools.everything());
+        assert!(
+            tools.stdout.contains(words),
+            "{server}: {}",
+            tools.everything()
+        );
     }
 }
 

@@ -305,7 +305,11 @@ async fn the_nearest_folder_decides_whether_a_confined_program_may_write() {
         for (granted, path, is_open) in [
             (&["work"][..], "work/old", true),
             (&["work"], "work/plugin/new", false),
-            (&["work", "work/plugin/state"], "work/plugin/state/new", true),
+            (
+                &["work", "work/plugin/state"],
+                "work/plugin/state/new",
+                true,
+            ),
             (&["work", "work/plugin/state"], "work/plugin/new", false),
             (&["work", "work/plugin"], "work/plugin/new", true),
             (&["work/plugin"], "work/plugin/state/new", true),
@@ -314,7 +318,11 @@ async fn the_nearest_folder_decides_whether_a_confined_program_may_write() {
             let (output, code) = home.shell(isolation(granted), &script).await;
             assert_eq!(code, 0, "it may be read: {output}");
             let text = fs::read_to_string(home.at(path)).unwrap_or_default();
-            assert_eq!(text == "x\n", is_open, "{mechanism:?} {granted:?} {path}: {output}");
+            assert_eq!(
+                text == "x\n",
+                is_open,
+                "{mechanism:?} {granted:?} {path}: {output}"
+            );
             drop(fs::remove_file(home.at("work/plugin/new")));
             drop(fs::remove_file(home.at("work/plugin/state/new")));
         }

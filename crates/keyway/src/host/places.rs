@@ -226,14 +226,30 @@ mod tests {
     fn e2_a_keyway_home_is_one_place_unless_something_else_lies_there() {
         let base = tempfile::TempDir::new().unwrap();
         let at = |path: &str| base.path().join(path);
-        for path in ["own/data", "own/config", "shared/data", "shared/config", "shared/notes"] {
+        for path in [
+            "own/data",
+            "own/config",
+            "shared/data",
+            "shared/config",
+            "shared/notes",
+        ] {
             fs::create_dir_all(at(path)).unwrap();
         }
-        let recorded = ["own/data", "own/config", "shared/data", "shared/config", "socket"].map(at);
+        let recorded = [
+            "own/data",
+            "own/config",
+            "shared/data",
+            "shared/config",
+            "socket",
+        ]
+        .map(at);
         let mut places = whole_homes(recorded.to_vec());
         places.sort_unstable();
         places.dedup();
-        assert_eq!(places, ["own", "shared/config", "shared/data", "socket"].map(at));
+        assert_eq!(
+            places,
+            ["own", "shared/config", "shared/data", "socket"].map(at)
+        );
     }
 
     /// Places that are gone take none of the room of those that are there.

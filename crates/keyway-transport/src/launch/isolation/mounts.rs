@@ -87,7 +87,8 @@ pub(super) fn cover_consoles() -> io::Result<()> {
 
 fn is_console(name: &str) -> bool {
     // `/dev/tty` itself is the terminal of the process that opens it, and a child has none.
-    let is_line = |rest: &str| rest.starts_with(|first: char| first == 'S' || first.is_ascii_digit());
+    let is_line =
+        |rest: &str| rest.starts_with(|first: char| first == 'S' || first.is_ascii_digit());
     name == "console" || name.starts_with("vcs") || name.strip_prefix("tty").is_some_and(is_line)
 }
 

@@ -159,8 +159,7 @@ impl Tree {
     /// Says whether a link lies on the way or at the end, which may lead out of the tree while it is
     /// built. What it leads to has a path without links, and is shown there.
     fn has_link(&self, path: &Path) -> bool {
-        path.ancestors()
-            .any(|above| self.at(above).is_symlink())
+        path.ancestors().any(|above| self.at(above).is_symlink())
     }
 
     fn folder(&self, path: &Path) -> io::Result<PathBuf> {
