@@ -27,8 +27,9 @@ impl Places<'_> {
             ("${HOST_PLUGIN_ROOT}", plugin_root.as_path()),
             ("${HOST_PLUGIN_DATA}", plugin_data),
             ("${HOST_PROJECT_DIR}", project_dir),
-            // Which one of them depends on the confinement, and so is not named.
-            ("a folder of its own", program_folders),
+            // Not a variable, so that no `cwd` can be written that reads the same. Which of them it
+            // is depends on the confinement, and is not named.
+            ("${HOST_PROGRAM_FOLDER}", program_folders),
             ("~", home),
         ];
         let known = known.into_iter().filter_map(|(name, folder)| {

@@ -748,7 +748,13 @@ fn a_package_and_an_unknown_program_do_not_count_the_plugins_files() {
     let text = place
         .ask(r#""command": "npx", "args": ["-y", "server"]"#)
         .to_string();
-    assert!(text.contains("  in        a folder of its own\n"), "{text}");
+    let own = "  in        ${HOST_PROGRAM_FOLDER}\n";
+    assert!(text.contains(own), "{text}");
+    // A `cwd` that is written like it is another folder: one in the plugin.
+    let text = place
+        .ask(r#""command": "npx", "args": ["-y", "server"], "cwd": "${HOST_PROGRAM_FOLDER}""#)
+        .to_string();
+    assert!(!text.contains(own), "{text}");
 }
 
 #[test]
