@@ -71,6 +71,8 @@ fn a_confined_answer_keeps_the_rest_of_the_disk_from_the_program() {
     let hidden = protection(&folder);
     assert!(hidden.starts_with("Keyway's files are hidden"), "{hidden}");
 
+    // What is approved and did not change is not asked about again.
+    done(keyway(&folder, &["trust", "revoke", "s"]));
     let shown = grant_with(&folder, "confined\n");
     assert!(shown.contains("here: Keyway's files are hidden"), "{shown}");
     let confined = protection(&folder);
