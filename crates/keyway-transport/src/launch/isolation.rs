@@ -9,7 +9,7 @@
 //! everything beside our folders, at a price: nothing new can be created directly in a folder that
 //! leads to one of ours.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernel-keys"))]
 mod kernel_keys;
 #[cfg(target_os = "linux")]
 mod mount_table;
@@ -202,7 +202,10 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
     }
     // Last: both mechanisms need what is given up here.
     privileges::drop_for_good(level);
-    level.keys = kernel_keys::deny().is_ok();
+    #[cfg(feature = "kernel-keys")]
+    {
+        level.keys = kernel_keys::deny().is_ok();
+    }
     Ok(level)
 }
 

@@ -69,13 +69,12 @@ pub fn record_vault(folders: &keyway_vault::Folders) {
 /// Takes the three folders below one `KEYWAY_HOME` for one place, if nothing else lies there: each place
 /// costs every start of a program some mounts.
 fn whole_homes(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
-    let of_one = |home: &Path| HOME_FOLDERS.map(|name| home.join(name));
     let homes: Vec<PathBuf> = places
         .iter()
         .filter_map(|place| Some(place.parent()?.to_owned()))
         .filter(|home| places.contains(&home.join(HOME_FOLDERS[0])) && holds_nothing_else(home))
         .collect();
-    places.retain(|place| !homes.iter().any(|home| of_one(home).contains(place)));
+    places.retain(|place| !homes.iter().any(|home| place.parent() == Some(home)));
     places.extend(homes);
     places
 }
@@ -126,8 +125,7 @@ fn record(folder: &Path, places: &[&PathBuf]) -> io::Result<()> {
     for place in places {
         let path = folder.join(name_of(place));
         let text = place.as_os_str().as_bytes();
-        let is_known = fs::read(&path).is_ok_and(|known| known == text);
-        if is_known && place.exists() {
+        if fs::read(&path).is_ok_and(|known| known == text) && place.exists() {
             continue;
         }
         let mut file = OpenOptions::new()

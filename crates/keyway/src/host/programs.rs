@@ -239,11 +239,8 @@ fn own_folder(target: Target<'_>) -> PathBuf {
         _ => "hide",
     };
     // The plugin chooses names: two of them must not be able to lead to one folder.
-    let mut name = Blake2b::<U16>::new();
-    name.update(profile);
-    name.update([0]);
-    name.update(&target.spec.name);
-    let name = name.finalize();
+    let name = [profile, "\0", &target.spec.name].concat();
+    let name = Blake2b::<U16>::digest(name);
     let name = name.iter().map(|byte| format!("{byte:02x}"));
     folders.join(name.collect::<String>())
 }

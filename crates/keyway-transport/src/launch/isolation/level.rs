@@ -51,10 +51,10 @@ impl IsolationLevel {
         match self.requested {
             IsolationProfile::None => true,
             IsolationProfile::Hide => {
-                self.hides_sockets() && self.hides_processes() && self.hides_keys()
+                self.hides_sockets() && self.hides_processes() && self.keeps_keys()
             }
             IsolationProfile::Confine => {
-                self.is_confined() && self.denies_abstract_sockets() && self.hides_keys()
+                self.is_confined() && self.denies_abstract_sockets() && self.keeps_keys()
             }
         }
     }
@@ -81,6 +81,11 @@ impl IsolationLevel {
     #[must_use]
     pub const fn hides_keys(&self) -> bool {
         self.keys
+    }
+
+    /// A build without that part does not promise it; the words of the level say so.
+    const fn keeps_keys(&self) -> bool {
+        self.keys || !cfg!(feature = "kernel-keys")
     }
 
     /// Says whether nothing of the person's is in reach that was not granted, sockets of other
