@@ -1,8 +1,7 @@
 //! The program of an entry: its command line, which file that is, and which code it loads.
 
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, HelperCommand, Local};
@@ -10,9 +9,9 @@ use keyway_config::environment::{Origin, Scope};
 use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
 
+use crate::link;
 use crate::places::{Places, normal};
-use crate::program_start::{file_name, runs_package, start_folder, with_host_variables};
-use crate::regular_file;
+use crate::program_start::{runs_package, start_folder, with_host_variables};
 
 /// What an entry runs: a local server, or a headers helper.
 #[derive(Debug)]
@@ -23,10 +22,12 @@ pub(crate) struct CommandLine {
     pub(crate) command: String,
     /// The words with their variables filled in, as far as they can be.
     pub(crate) words: Vec<Secret<String>>,
+    /// Those of the words that no variable of the person's is part of.
+    decided: Vec<Secret<String>>,
     /// Where it starts.
     pub(crate) folder: PathBuf,
-    /// The words are a line for a shell.
-    is_shell: bool,
+    /// The interpreter and the flag by which it is handed code.
+    code: Option<String>,
     is_package: bool,
 }
 
@@ -56,17 +57,23 @@ impl CommandLine {
                     command: command.template.as_str().to_owned(),
                     folder: start_folder(&exposed, cwd, places.host, &places.host.program_folders),
                     is_package: cwd.is_none() && runs_package(&exposed),
-                    is_shell: false,
+                    code: inline_code(exposed.iter().copied()),
+                    decided: fields()
+                        .zip(&words)
+                        .filter(|(field, _)| !has_persons(&field.template, scope))
+                        .map(|(_, word)| word.clone())
+                        .collect(),
                     words,
                 })
             }
             Endpoint::Remote(remote) => {
-                let helper = |shown, command: &str, words, is_shell| Self {
+                let helper = |shown, command: &str, words: Vec<Secret<String>>, code| Self {
                     shown,
                     command: command.to_owned(),
+                    decided: words.clone(),
                     words,
                     folder: root.clone(),
-                    is_shell,
+                    code,
                     is_package: false,
                 };
                 Some(match &remote.helper.as_ref()?.command {
@@ -76,17 +83,20 @@ impl CommandLine {
                         let mut words = split(line.expose());
                         words.push(line);
                         let text = field.template.as_str();
-                        helper(escaped_word(text), text, words, false)
+                        let code = code_in(&words);
+                        helper(escaped_word(text), text, words, code)
                     }
                     HelperCommand::Shell(field) => {
                         let text = field.template.as_str();
                         let shown = format!("sh -c {}", escaped_word(text));
-                        helper(shown, "sh", split(text), true)
+                        helper(shown, "sh", split(text), Some("sh -c".to_owned()))
                     }
                     HelperCommand::Words(words) => {
                         let shown = quoted(words.iter().map(|field| &field.template));
                         let first = words.first().map_or("", |it| it.template.as_str());
-                        helper(shown, first, words.iter().map(plain).collect(), false)
+                        let words: Vec<_> = words.iter().map(plain).collect();
+                        let code = code_in(&words);
+                        helper(shown, first, words, code)
                     }
                 })
             }
@@ -106,11 +116,8 @@ impl CommandLine {
 
     /// Returns every word that may be a path: also the values of flags that are written in one word.
     pub(crate) fn paths(&self) -> Vec<Secret<String>> {
-        let values = self.words.iter().filter_map(|word| {
-            let (_, value) = word.expose().split_once('=')?;
-            Some(Secret::new(value.to_owned()))
-        });
-        self.words.iter().cloned().chain(values).collect()
+        let words = self.words.iter();
+        words.flat_map(with_value).collect()
     }
 
     /// Finds the file that runs; `path` is the variable by which it is looked for.
@@ -125,56 +132,101 @@ impl CommandLine {
         files.find(|file| is_executable(file))
     }
 
-    /// Says whether the folder of the plugin is one that code is loaded from.
+    /// Says whether the plugin's files decide what runs. Of every program it is taken that they do:
+    /// which one reads the folder in which it starts, or the root that its environment names, cannot
+    /// be told. A package that is known by its name starts in the data folder, and does not, unless
+    /// its words lead into the plugin.
     pub(crate) fn loads_from(&self, root: &Path) -> bool {
-        let words: Vec<&str> = self
-            .words
-            .iter()
-            .map(|word| word.expose().as_str())
-            .collect();
-        let in_root = self.folder.starts_with(root) || is_within(&self.folder, root);
-        if in_root && !self.is_package && (self.is_shell_on_plugin() || is_loader(&words)) {
+        if !self.is_package || self.folder == root || self.inline_code().is_some() {
             return true;
         }
-        let bases = self.bases(root);
+        let names_root = |word: &Secret<String>| names_root(word.expose(), root);
+        let leads_inside = |path: PathBuf| {
+            let is_inside = path.starts_with(root) || is_within(&path, root);
+            is_inside && !path.starts_with(&self.folder) && path.exists()
+        };
         let paths = self.paths();
-        let mut paths = paths.iter().flat_map(|word| {
-            let word = word.expose();
-            bases.iter().map(move |base| normal(&base.join(word)))
-        });
-        paths.any(|path| (path.starts_with(root) || is_within(&path, root)) && is_code(&path, root))
+        self.words.iter().any(names_root)
+            || paths
+                .iter()
+                .any(|word| leads_inside(normal(&self.folder.join(word.expose()))))
     }
 
-    /// A shell may find the plugin by a variable that it fills in itself.
-    fn is_shell_on_plugin(&self) -> bool {
-        let mut words = self.words.iter();
-        self.is_shell
-            && words.any(|word| {
-                let word = word.expose();
-                word.contains("PLUGIN_ROOT") || is_loader_name(word)
-            })
+    /// Returns what the command line names outside of the plugin, without any part of the person's,
+    /// that others than the superuser can change.
+    pub(crate) fn outside(&self, places: Places<'_>) -> Vec<PathBuf> {
+        let bases = self.bases(&places.host.plugin_root);
+        let mut found: Vec<PathBuf> = Vec::new();
+        for word in self.decided.iter().flat_map(with_value) {
+            let word = word.expose();
+            // Others are names, or lie below where the program starts, of which more is said.
+            if !word.starts_with('/') && !word.split('/').any(|part| part == "..") {
+                continue;
+            }
+            let paths = bases.iter().map(|base| normal(&base.join(word)));
+            found.extend(paths.filter(|path| !places.contain(path) && self.is_changeable(path)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Says whether something is code that others than the superuser can change. A folder that a
+    /// package is given is what it works on.
+    fn is_changeable(&self, path: &Path) -> bool {
+        let metadata = fs::metadata(path);
+        let is_changeable = metadata.is_ok_and(|it| {
+            let is_roots = it.uid() == 0 && it.mode() & 0o022 == 0;
+            !is_roots && (it.is_file() || it.is_dir() && !self.is_package)
+        });
+        is_changeable || link::is_of_process(path)
     }
 
     /// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat
     /// D15). Nothing follows from its absence; it is shown because such lines are easily skimmed.
-    pub(crate) fn inline_code(&self) -> Option<String> {
-        if self.is_shell {
-            return Some("sh -c".to_owned());
-        }
-        let words: Vec<&str> = self
-            .words
-            .iter()
-            .map(|word| word.expose().as_str())
-            .collect();
-        let mut flags = words.iter().enumerate().skip(1);
-        flags.find_map(|(at, flag)| {
-            let before = words.get(..at)?.iter().rev();
-            let mut programs = before.map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
-            let program = programs.find(|name| is_interpreter(name))?;
-            let flag = code_flag(flag)?;
-            Some(format!("{program} {flag}"))
-        })
+    pub(crate) fn inline_code(&self) -> Option<&str> {
+        self.code.as_deref()
     }
+}
+
+fn code_in(words: &[Secret<String>]) -> Option<String> {
+    inline_code(words.iter().map(|word| word.expose().as_str()))
+}
+
+/// Finds an interpreter and, anywhere behind it, a flag that hands it code. A plugin may write any
+/// number of words: each is looked at once.
+pub(crate) fn inline_code<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut program = None;
+    for word in words {
+        if let Some((program, flag)) = program.zip(code_flag(word)) {
+            return Some(format!("{program} {flag}"));
+        }
+        let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+        if is_interpreter(name) {
+            program = Some(name);
+        }
+    }
+    None
+}
+
+/// Says whether a text leads into the plugin by its path or by the variable that holds it.
+pub(crate) fn names_root(text: &str, root: &Path) -> bool {
+    text.contains("PLUGIN_ROOT") || root.to_str().is_some_and(|root| text.contains(root))
+}
+
+/// Returns a word, and what follows `=` in it.
+fn with_value(word: &Secret<String>) -> impl Iterator<Item = Secret<String>> + use<> {
+    let value = word.expose().split_once('=');
+    let value = value.map(|(_, value)| Secret::new(value.to_owned()));
+    std::iter::once(word.clone()).chain(value)
+}
+
+fn has_persons(template: &Template, scope: &Scope<'_>) -> bool {
+    let mut variables = template.variables();
+    variables.any(|variable| {
+        let origin = scope.origin(&variable.name);
+        origin.is_some_and(|origin| origin != Origin::Plugin)
+    })
 }
 
 /// Returns a flag after which, or in which, a program follows.
@@ -196,20 +248,6 @@ fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(&plain_name(name).as_str())
 }
 
-/// Says whether a command line loads code from the folder in which it starts, whatever its words.
-fn is_loader(words: &[&str]) -> bool {
-    let Some((command, rest)) = words.split_first() else {
-        return false;
-    };
-    let is_wrapper = WRAPPERS.contains(&file_name(command));
-    is_loader_name(command) || (is_wrapper && rest.iter().any(|word| is_loader_name(word)))
-}
-
-fn is_loader_name(word: &str) -> bool {
-    let name = plain_name(file_name(word));
-    INTERPRETERS.contains(&name.as_str()) || LOADERS.contains(&name.as_str())
-}
-
 /// Returns a program's name without `.exe` and a version behind it.
 fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase();
@@ -218,29 +256,9 @@ fn plain_name(name: &str) -> String {
     plain.to_owned()
 }
 
-/// Says whether something in the plugin is run, and not only read.
-fn is_code(path: &Path, root: &Path) -> bool {
-    let Ok(metadata) = fs::metadata(path) else {
-        return false;
-    };
-    if metadata.is_dir() {
-        let is_project = || PROJECTS.iter().any(|name| path.join(name).exists());
-        return path == root || is_project();
-    }
-    let extension = path.extension().and_then(|it| it.to_str());
-    let is_script = extension.is_some_and(|it| SCRIPTS.contains(&it.to_ascii_lowercase().as_str()));
-    metadata.is_file() && (is_script || is_executable(path) || has_shebang(path))
-}
-
 fn is_executable(path: &Path) -> bool {
     let metadata = fs::metadata(path);
     metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-}
-
-fn has_shebang(path: &Path) -> bool {
-    let mut start = [0; 2];
-    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && &start == b"#!"
 }
 
 /// Says whether a path leads into a folder, links followed.
@@ -291,47 +309,127 @@ pub(crate) fn is_code_variable(name: &str) -> bool {
         })
 }
 
+/// Names of variables, `*` for any end of one.
 const CODE_VARIABLES: &[&str] = &[
-    "PATH",
-    "LD_*",
-    "DYLD_*",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PYTHON*",
+    "BASHOPTS",
     "BASH_ENV",
     "BASH_FUNC_*",
-    "ENV",
-    "SHELLOPTS",
-    "PROMPT_COMMAND",
-    "PERL5OPT",
-    "PERL5LIB",
-    "RUBYOPT",
-    "RUBYLIB",
-    "GIT_*",
-    "SSH_ASKPASS",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "CLASSPATH",
-    "LUA_PATH*",
-    "LUA_CPATH*",
-    "PHP_INI_SCAN_DIR",
-    "PHPRC",
-    "DENO_*",
+    "BASH_LOADABLES_PATH",
+    "BROWSER",
+    "BUNDLE_*",
     "BUN_*",
-    "NPM_CONFIG_*",
-    "YARN_*",
-    "PIP_*",
-    "PIPX_*",
-    "UV_*",
     "CARGO_*",
-    "RUSTC_WRAPPER",
+    "CC",
+    "CDPATH",
+    "CLASSPATH",
+    "COMPLUS_*",
+    "COMPOSER_*",
+    "CONDA_*",
+    "CORECLR_*",
+    "COREPACK_*",
+    "COR_*",
+    "CURL_HOME",
+    "CXX",
+    "DENO_*",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "DOCKER_HOST",
+    "DOTNET_*",
+    "DYLD_*",
+    "EDITOR",
+    "ELECTRON_*",
+    "ELIXIR_*",
+    "EMACSLOADPATH",
+    "ENV",
+    "ERL_*",
+    "EXINIT",
+    "FCEDIT",
+    "FIGNORE",
+    "FPATH",
+    "GCONV_PATH",
+    "GEM_*",
+    "GIO_*",
+    "GIT_*",
+    "GNUMAKEFLAGS",
+    "GNUPGHOME",
+    "GOENV",
     "GOFLAGS",
-    "MAKEFLAGS",
+    "GOPATH",
+    "GOPROXY",
+    "GOROOT",
+    "GRADLE_*",
+    "GTK_*",
+    "GUILE_*",
     "HOME",
-    "XDG_CONFIG_HOME",
+    "IFS",
+    "INPUTRC",
+    "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "JULIA_*",
+    "KUBECONFIG",
+    "LD_*",
+    "LESS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LOCPATH",
+    "LUA_*",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MANPAGER",
+    "MAVEN_*",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "NODE_REPL_*",
+    "NPM_CONFIG_*",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PAGER",
+    "PATH",
+    "PERL5*",
+    "PERLLIB",
+    "PERL_*",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "PIPX_*",
+    "PIP_*",
+    "PKCS11_*",
+    "PNPM_*",
+    "POETRY_*",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PYTHON*",
+    "QT_*",
+    "RIPGREP_CONFIG_PATH",
+    "RSYNC_*",
+    "RUBY*",
+    "RUSTC",
+    "RUSTC_*",
+    "RUSTFLAGS",
+    "RUSTUP_*",
+    "R_ENVIRON*",
+    "R_PROFILE*",
+    "SHELL",
+    "SHELLOPTS",
+    "SSH_ASKPASS",
+    "SSH_ASKPASS_REQUIRE",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "TAR_OPTIONS",
+    "TCLLIBPATH",
+    "TSX_*",
+    "TS_NODE_*",
+    "UV_*",
+    "VIMINIT",
+    "VIRTUAL_ENV",
+    "VISUAL",
+    "WGETRC",
+    "XDG_CONFIG_*",
+    "XDG_DATA_*",
+    "YARN_*",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
 ];
 
 /// Programs that run what they are given, and how it is given.
@@ -344,6 +442,7 @@ const INTERPRETERS: &[&str] = &[
     "dash",
     "deno",
     "fish",
+    "flock",
     "ksh",
     "lua",
     "node",
@@ -359,44 +458,12 @@ const INTERPRETERS: &[&str] = &[
     "pypy",
     "python",
     "ruby",
+    "script",
     "sh",
+    "su",
     "tclsh",
     "uvx",
     "zsh",
-];
-
-/// Other programs that look for code in the folder in which they start.
-const LOADERS: &[&str] = &[
-    "bundle",
-    "cargo",
-    "composer",
-    "docker-compose",
-    "dotnet",
-    "go",
-    "gradle",
-    "gradlew",
-    "hatch",
-    "java",
-    "just",
-    "make",
-    "mise",
-    "mvn",
-    "pdm",
-    "pipenv",
-    "pipx",
-    "poetry",
-    "rake",
-    "task",
-    "ts-node",
-    "tsx",
-    "uv",
-    "yarn",
-];
-
-/// Programs that start the one behind them.
-const WRAPPERS: &[&str] = &[
-    "direnv", "doas", "env", "exec", "flock", "ionice", "nice", "nix", "nohup", "setsid", "stdbuf",
-    "sudo", "time", "timeout", "xvfb-run",
 ];
 
 const CODE_FLAGS: &[&str] = &[
@@ -411,27 +478,4 @@ const CODE_FLAGS: &[&str] = &[
     "-encodedcommand",
     "/c",
     "/k",
-];
-
-/// Files by which a folder is a program.
-const PROJECTS: &[&str] = &[
-    "package.json",
-    "index.js",
-    "index.mjs",
-    "index.ts",
-    "deno.json",
-    "pyproject.toml",
-    "setup.py",
-    "__main__.py",
-    "main.py",
-    "Cargo.toml",
-    "go.mod",
-    "Makefile",
-    "justfile",
-];
-
-/// Endings of files that interpreters run.
-const SCRIPTS: &[&str] = &[
-    "bash", "cjs", "class", "cts", "fish", "jar", "js", "jsx", "lua", "mjs", "mts", "php", "pl",
-    "ps1", "py", "pyc", "pyz", "rb", "sh", "so", "tcl", "ts", "tsx", "wasm", "zsh",
 ];

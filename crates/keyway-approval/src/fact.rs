@@ -1,10 +1,11 @@
 //! One thing that an approval is over: what is shown is what is hashed, stored and compared.
 
+use keyway_config::headers::is_credential_header;
 use keyway_lint::mask;
 use keyway_secret::{escaped, escaped_word, hint_of};
 
 use crate::hash::{Hash, Hasher};
-use crate::hidden::hide_credentials;
+use crate::hidden::{Place, hide_credentials, is_token};
 
 /// One thing that a person approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,19 @@ pub struct Fact {
     pub(crate) masked: Option<Hash>,
     /// Filled in from the person's own variables: another value stands beside this one.
     pub(crate) is_persons: bool,
+    /// It may run, so that nothing of it is masked. For a person alone.
+    is_code: bool,
+}
+
+/// How a value of a variable is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueUse {
+    /// It decides which code runs, or may be run itself.
+    Code,
+    /// It is in the place of a credential.
+    Credential,
+    /// Anything else.
+    Plain,
 }
 
 /// What a [`Fact`] is about, in the order in which facts are shown.
@@ -109,10 +123,34 @@ impl Fact {
             caution: None,
             masked: None,
             is_persons: false,
+            is_code: false,
         }
     }
 
-    /// A literal of the file, of which only the beginning is shown if it may be a credential.
+    /// A value of a variable. Of what has the shape of a token only the beginning is shown; what may
+    /// be a program is shown whole.
+    pub(crate) fn variable(kind: FactKind, name: &str, value: &str, used: ValueUse) -> Self {
+        let looks_secret = mask::looks_secret(value);
+        let shown = match used {
+            ValueUse::Code if is_token(value) && looks_secret && ends_as_credential(name) => {
+                hint_of(value)
+            }
+            ValueUse::Code => {
+                let mut fact = Self::new(kind, name, value);
+                fact.is_code = true;
+                return fact;
+            }
+            ValueUse::Credential if is_token(value) => hint_of(value),
+            ValueUse::Plain if is_token(value) && looks_secret => hint_of(value),
+            _ if looks_secret => mask::in_literal(value),
+            _ => return Self::new(kind, name, value),
+        };
+        let mut fact = Self::new(kind, name, shown);
+        fact.masked = Some(Hasher::of(b"literal", value.as_bytes()));
+        fact
+    }
+
+    /// A literal of the file that is sent and never run, of which only the beginning is shown if it may be a credential.
     pub(crate) fn literal(kind: FactKind, name: &str, value: &str, is_credential: bool) -> Self {
         if !is_credential && !mask::looks_secret(value) {
             return Self::new(kind, name, value);
@@ -138,7 +176,9 @@ impl Fact {
         // Of what looks like a credential only the beginning is shown; all of it counts.
         let text = self.whole_text();
         let text = match self.kind {
-            FactKind::Runs | FactKind::Program | FactKind::Reaches => hide_credentials(&text),
+            _ if self.is_code => return text,
+            FactKind::Runs | FactKind::Program => hide_credentials(&text, Place::Command),
+            FactKind::Reaches => hide_credentials(&text, Place::Address),
             _ => text,
         };
         mask::in_words(&text)
@@ -176,6 +216,7 @@ impl Fact {
             caution: _,
             masked,
             is_persons,
+            is_code: _,
         } = self;
         hasher.field(b"kind", kind.label().as_bytes());
         hasher.field(b"name", name.as_bytes());
@@ -187,6 +228,13 @@ impl Fact {
             hasher.field(b"masked", masked);
         }
     }
+}
+
+/// Says whether the last part of a name is one of a credential: `GIT_TOKEN` is, and
+/// `GIT_CONFIG_KEY_0` is not.
+fn ends_as_credential(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    is_credential_header(last)
 }
 
 /// Which part of the facts a digest is over.

@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::command::{CommandLine, is_code_variable, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, ValueUse};
 use crate::hash::Hasher;
 use crate::places::Places;
 
@@ -124,10 +124,12 @@ impl Sources<'_> {
 
     fn program_facts(&self, line: &CommandLine) -> Vec<Fact> {
         let code = line.inline_code().map(|code| {
-            let code = escaped(&code);
+            let code = escaped(code);
             format!("what follows `{code}` is a program itself: read it to its end")
         });
-        let runs = Fact::new(FactKind::Runs, "", line.shown.as_str()).with_caution(code);
+        let cautions: Vec<String> = code.into_iter().chain(self.outside(line)).collect();
+        let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
+        let runs = Fact::new(FactKind::Runs, "", line.shown.as_str()).with_caution(caution);
         let program = self.program.map(|path| {
             let name = self.places.name(path);
             let inside = self.places.contain(path);
@@ -135,6 +137,20 @@ impl Sources<'_> {
             Fact::new(FactKind::Program, &line.command, name).with_caution(caution)
         });
         std::iter::once(runs).chain(program).collect()
+    }
+
+    /// Says what of the command line lies where no approval covers it.
+    fn outside(&self, line: &CommandLine) -> Option<String> {
+        let outside = line.outside(self.places);
+        let (first, others) = outside.split_first()?;
+        let first = self.places.name(first);
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "`{first}`{more} outside of the plugin: it can change without a question"
+        ))
     }
 
     fn folder(&self, cwd: Option<&Field>, line: &CommandLine) -> Fact {
@@ -149,7 +165,9 @@ impl Sources<'_> {
             Some(cwd) => cwd.template.as_str().to_owned(),
             None => place,
         };
-        let outside = (!self.places.contain(&line.folder)).then_some("outside of the plugin");
+        let outside = (!self.places.contain(&line.folder)).then_some(
+            "outside of the plugin: what it loads from there can change without a question",
+        );
         Fact::new(FactKind::Folder, "", value)
             .with_caution(outside)
             .of_person(is_persons)
@@ -162,10 +180,30 @@ impl Sources<'_> {
             value,
         } = field;
         let template = &value.template;
-        let is_credential = template.is_literal() && is_credential_header(name);
         let is_code = is_code_variable(name) && is_plugins_value(template, self.scope);
         let caution = is_code.then_some("decides which code runs");
-        Fact::literal(FactKind::Env, name, template.as_str(), is_credential).with_caution(caution)
+        let used = match template.is_literal() {
+            true => self.value_use(name),
+            false if is_code_variable(name) || self.evaluates() => ValueUse::Code,
+            false => ValueUse::Plain,
+        };
+        Fact::variable(FactKind::Env, name, template.as_str(), used).with_caution(caution)
+    }
+
+    /// Says whether what runs is handed code, which may evaluate every word and variable.
+    fn evaluates(&self) -> bool {
+        self.line.is_some_and(|line| line.inline_code().is_some())
+    }
+
+    /// Returns what the value of a variable of the process may be used for.
+    fn value_use(&self, name: &str) -> ValueUse {
+        if is_code_variable(name) || self.evaluates() {
+            return ValueUse::Code;
+        }
+        match is_credential_header(name) {
+            true => ValueUse::Credential,
+            false => ValueUse::Plain,
+        }
     }
 
     fn env_file(&self, field: &Field) -> Fact {
@@ -330,15 +368,16 @@ impl Sources<'_> {
     fn plugin_values(&self) -> Vec<Fact> {
         let mut facts: Vec<Fact> = Vec::new();
         let fields = usage::fields(self.server);
+        let evaluates = self.evaluates();
         for (at, (role, field)) in fields.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| fields.get(at));
             let decides = match role {
                 FieldRole::Url | FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => true,
                 FieldRole::Argument(_) => {
                     let before = before.map(|(_, field)| field.template.as_str());
-                    !is_credential_argument(field.template.as_str(), before)
+                    evaluates || !is_credential_argument(field.template.as_str(), before)
                 }
-                FieldRole::Env(name) => is_code_variable(name),
+                FieldRole::Env(name) => self.value_use(name) != ValueUse::Credential,
                 FieldRole::OAuth(name) => *name != SECRET,
                 FieldRole::Header(_) => false,
             };
@@ -352,9 +391,12 @@ impl Sources<'_> {
                     continue;
                 }
                 if let Some(value) = self.scope.lookup(name) {
-                    let is_credential = is_credential_header(name);
-                    let kind = FactKind::Value;
-                    facts.push(Fact::literal(kind, name, value.expose(), is_credential));
+                    let used = match role {
+                        FieldRole::Env(place) if is_code_variable(place) => ValueUse::Code,
+                        FieldRole::Command => ValueUse::Code,
+                        _ => self.value_use(name),
+                    };
+                    facts.push(Fact::variable(FactKind::Value, name, value.expose(), used));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The files that an approval is over, and whether they are still the same.
 //!
-//! What the command line names is always part of it. Where the plugin's folder is one that code is
-//! run from, all files below it are. Between the last look and the moment at which a program reads
+//! What the command line names inside the plugin is always part of it, and so are all files of the
+//! plugin, unless what runs is a package that is known by its name. Between the last look and the moment at which a program reads
 //! its file there is a gap that hashing cannot close (threat D11): a file that is swapped and
 //! swapped back inside it is not noticed.
 
@@ -51,7 +51,7 @@ struct NamedFile {
 /// What is covered beyond the named files.
 #[derive(Debug, Clone)]
 enum Coverage {
-    /// Nothing: no code is run from the plugin's folder.
+    /// Nothing: what runs is a package, away from the plugin's folder.
     Named,
     /// All files below the plugin's folder.
     Tree(Tree),
@@ -141,22 +141,49 @@ impl Files {
             Coverage::Named if named == 0 => None,
             Coverage::Named if named == 1 => Some("the file that it names".to_owned()),
             Coverage::Named => Some(format!("the {named} files that it names")),
-            Coverage::Tree(tree) if tree.count == 0 => {
-                Some("all files of the plugin, of which there are none yet".to_owned())
+            Coverage::Tree(tree) => {
+                let files = match tree.count {
+                    0 => "all files of the plugin, of which there are none yet".to_owned(),
+                    1 => "the one file of the plugin".to_owned(),
+                    count => format!("all {count} files of the plugin"),
+                };
+                let left_out = if tree.leaves_out_git {
+                    "; `.git` is left out"
+                } else {
+                    ""
+                };
+                Some(files + left_out)
             }
-            Coverage::Tree(tree) if tree.count == 1 => {
-                Some("the one file of the plugin".to_owned())
-            }
-            Coverage::Tree(tree) => Some(format!("all {} files of the plugin", tree.count)),
             Coverage::TooLarge => Some(format!("more than 100,000, or more than 1 GiB: {beyond}")),
             Coverage::Home => Some(format!("the plugin is your home folder: {beyond}")),
         }
     }
 
-    /// Says whether there are files that run and are not covered.
+    /// Says whether there are files that may run and are not covered.
     #[must_use]
-    pub const fn is_partial(&self) -> bool {
-        matches!(self.tree, Coverage::TooLarge | Coverage::Home)
+    pub fn is_partial(&self) -> bool {
+        self.caution().is_some()
+    }
+
+    /// Says what is not covered, if anything is not that should be.
+    pub(crate) fn caution(&self) -> Option<String> {
+        match &self.tree {
+            Coverage::TooLarge | Coverage::Home => {
+                Some("files can change without a question".to_owned())
+            }
+            Coverage::Tree(tree) => {
+                let (first, others) = tree.uncovered.split_first()?;
+                let more = match others.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Some(format!(
+                    "not covered: `{first}`{more}, which leads elsewhere or cannot be listed; what is there can \
+                     change without a question"
+                ))
+            }
+            Coverage::Named => None,
+        }
     }
 
     /// Returns what later looks at the tree compare with, as long as that is safe.

@@ -14,6 +14,7 @@ mod change;
 mod command;
 mod confinement;
 mod digest;
+mod env_values;
 mod fact;
 mod facts;
 mod files;
@@ -21,6 +22,7 @@ mod hash;
 mod hidden;
 #[cfg(feature = "vault")]
 mod ledger;
+mod link;
 mod manifest;
 mod places;
 mod plan_digest;
@@ -41,7 +43,7 @@ use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::source::Source;
 use keyway_config::template::Foreign;
 
-use self::command::{CommandLine, is_code_variable, is_plugins_value};
+use self::command::{CommandLine, is_code_variable, is_plugins_value, names_root};
 use self::fact::Which;
 use self::facts::Sources;
 use self::files::{Cache, Lookup, configuration};
@@ -103,8 +105,7 @@ pub struct EntryContext<'a> {
     pub host: &'a HostVariables,
     /// The person's home folder.
     pub home: Option<&'a Path>,
-    /// What is not part of the plugin's code: Keyway's own folders, and files of which only the
-    /// values count.
+    /// Keyway's own folders, which are no part of a plugin.
     pub skipped: &'a [PathBuf],
     /// What its programs are kept from.
     pub confinement: &'a Confinement,
@@ -177,12 +178,17 @@ impl Question {
             server: &server.name,
             now,
         };
-        let lookup = line
-            .as_ref()
-            .map(|line| lookup(line, program.as_deref(), context));
+        let lookup = line.as_ref().map(|line| {
+            lookup(
+                line,
+                program.as_deref(),
+                context,
+                env_file(server, root, scope),
+            )
+        });
         let counts_tree = line.as_ref().is_some_and(|line| {
             let is_own = program.as_ref().is_some_and(|it| it.starts_with(root));
-            is_own || sets_code(server, scope) || line.loads_from(root)
+            is_own || sets_code(server, root, scope) || line.loads_from(root)
         });
         let files = Files::of(lookup.unwrap_or_default(), counts_tree, home, cache);
         let sources = Sources {
@@ -194,11 +200,10 @@ impl Question {
             confinement,
         };
         let mut facts = sources.facts();
-        let uncovered = files
-            .is_partial()
-            .then_some("files can change without a question");
         let coverage = files.coverage();
-        facts.extend(coverage.map(|it| Fact::new(FactKind::Files, "", it).with_caution(uncovered)));
+        facts.extend(
+            coverage.map(|it| Fact::new(FactKind::Files, "", it).with_caution(files.caution())),
+        );
         let digest = PlanDigest {
             plugin,
             server: &server.name,
@@ -275,13 +280,31 @@ fn program(
     (is_decided && program.is_file()).then_some(program)
 }
 
-/// Says whether the plugin sets a variable that decides which code is loaded.
-fn sets_code(server: &DeclaredServer, scope: &Scope<'_>) -> bool {
+/// Says whether the plugin sets a variable that decides which code is loaded, or that leads to its
+/// own.
+fn sets_code(server: &DeclaredServer, root: &Path, scope: &Scope<'_>) -> bool {
     let mut env = server.env.iter();
-    env.any(|field| is_code_variable(&field.name) && is_plugins_value(&field.value.template, scope))
+    env.any(|NamedField { name, value, .. }| {
+        let template = &value.template;
+        let filled = || template.expand(scope, Foreign::Keep).ok();
+        let leads_inside = || filled().is_some_and(|it| names_root(it.expose(), root));
+        is_plugins_value(template, scope) && (is_code_variable(name) || leads_inside())
+    })
 }
 
-fn lookup(line: &CommandLine, program: Option<&Path>, context: EntryContext<'_>) -> Lookup {
+/// Returns the env file that an entry names, if its values may change without a question.
+fn env_file(server: &DeclaredServer, root: &Path, scope: &Scope<'_>) -> Option<PathBuf> {
+    let template = &server.env_file.as_ref()?.template;
+    let written = template.expand(scope, Foreign::Refuse).ok()?;
+    env_values::of_entry(root, written.expose())
+}
+
+fn lookup(
+    line: &CommandLine,
+    program: Option<&Path>,
+    context: EntryContext<'_>,
+    env_file: Option<PathBuf>,
+) -> Lookup {
     let (root, host) = (context.root, context.host);
     let places = Places {
         host,
@@ -293,6 +316,7 @@ fn lookup(line: &CommandLine, program: Option<&Path>, context: EntryContext<'_>)
         place: TreePlace {
             root: root.to_path_buf(),
             skipped: context.skipped.to_vec(),
+            env_file,
         },
         data: host.plugin_data.clone(),
         bases: line.bases(root),

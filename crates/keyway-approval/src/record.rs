@@ -265,6 +265,7 @@ impl StoredFact {
             caution: _,
             masked,
             is_persons,
+            ..
         } = fact;
         Self {
             kind: kind.label().to_owned(),

@@ -3,6 +3,8 @@
     reason = "files of a fresh temporary folder, written as any program would"
 )]
 
+mod covered;
+
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -146,7 +148,7 @@ impl Place {
             root: &self.root,
             host: &host,
             home: self.home.as_deref(),
-            skipped: &[self.at("keyway"), self.at(".env")],
+            skipped: &[self.at("keyway")],
             confinement: &self.confinement,
             store: Some(&self.store),
             now: self.now,
@@ -367,7 +369,8 @@ fn e13_missing_isolation_is_shown_with_a_mark_and_not_counted() {
 fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
     type Change = fn(&mut Place);
     let run = r#""command": "node", "args": ["server.js", "--token", "${API_TOKEN}"],
-                 "env": {"KEY": "${API_KEY}", "PATH": "${PATH}"}, "cwd": "${HOST_PROJECT_DIR}""#;
+                 "env": {"KEY": "${API_KEY}", "PATH": "${PATH}"}, "cwd": "${HOST_PROJECT_DIR}",
+                 "envFile": ".env""#;
     let header = r#""type": "http", "url": "https://h.example/${WORKSPACE}",
                     "headers": {"Authorization": "Bearer ${API_TOKEN}", "X-Tenant": "${TENANT}"},
                     "envFile": ".env""#;
@@ -388,6 +391,8 @@ fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
     for (fields, change) in rows {
         let mut place = Place::new();
         place.file("server.js", "1");
+        place.file(".env", "API_TOKEN=first");
+        place.file(".git/HEAD", "ref: refs/heads/main");
         for name in ["API_KEY", "TENANT", "WORKSPACE"] {
             place.person(name, "first");
         }
@@ -492,7 +497,7 @@ fn e07_everything_that_decides_is_shown_and_code_is_marked() {
   program   git is ${HOST_PLUGIN_ROOT}/bin/git
             !! the plugin's own program
   in        /somewhere
-            !! outside of the plugin
+            !! outside of the plugin: what it loads from there can change without a question
   env       PATH=${HOST_PLUGIN_ROOT}/bin:/usr/bin
             !! decides which code runs
   env       LD_PRELOAD=./evil.so
@@ -728,12 +733,11 @@ fn a_plugin_in_the_home_folder_covers_what_it_names() {
 }
 
 #[test]
-fn a_package_and_an_unknown_program_do_not_count_the_plugins_files() {
+fn a_package_that_is_known_by_its_name_does_not_count_the_plugins_files() {
     let place = Place::new();
     for fields in [
         r#""command": "npx", "args": ["-y", "server", "--verbose"]"#,
         r#""command": "uvx", "args": ["mcp-server-git"]"#,
-        r#""command": "docker", "args": ["run", "-i", "image"]"#,
     ] {
         place.approve(fields);
         place.file("README.md", fields);

@@ -4,12 +4,15 @@
 //! walk ─▶ stamp of all entries ─same as stored─▶ stored digest      nothing is read
 //!                 └──another──▶ file by file: same stamp, stored content; otherwise read
 //! ```
+//!
+//! Three things are left out: Keyway's own folders, the repository of version control at the top,
+//! and the values of the entry's own env file, so that another token needs no new approval.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 
+use crate::env_values;
 use crate::hash::{Hash, Hasher};
+use crate::link::{self, Target};
 use crate::manifest::{Manifest, ManifestFile};
 use crate::regular_file;
 
@@ -34,6 +39,10 @@ pub(crate) struct Tree {
     pub(crate) manifest: Option<Arc<Manifest>>,
     /// No file changed so recently that a further change could have the same time.
     pub(crate) is_settled: bool,
+    /// Names of what can be read from the tree, but not by us, or not now: it is not covered.
+    pub(crate) uncovered: Vec<String>,
+    /// The repository of version control is there, and is left out.
+    pub(crate) leaves_out_git: bool,
 }
 
 /// What is known of a tree from an earlier look.
@@ -47,9 +56,11 @@ pub(crate) struct KnownTree {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TreePlace {
     pub(crate) root: PathBuf,
-    /// Keyway's own folders, and files of which counts what they say: of those that declare servers
-    /// the entry, of env files the values that decide something.
+    /// Keyway's own folders.
     pub(crate) skipped: Vec<PathBuf>,
+    /// The env file of the entry, of which plain values do not count here: those that decide
+    /// something are facts.
+    pub(crate) env_file: Option<PathBuf>,
 }
 
 /// There are more files, or more bytes, than an approval covers.
@@ -71,6 +82,8 @@ impl TreePlace {
         let stamp = found.stamp();
         let is_settled = found.is_settled(now);
         let count = found.entries.len();
+        let uncovered = found.uncovered();
+        let leaves_out_git = found.leaves_out_git;
         if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return Ok(Tree {
                 stamp,
@@ -78,6 +91,8 @@ impl TreePlace {
                 count,
                 manifest: None,
                 is_settled,
+                uncovered,
+                leaves_out_git,
             });
         }
         let known = files().unwrap_or_default();
@@ -88,6 +103,8 @@ impl TreePlace {
             count,
             manifest: Some(Arc::new(manifest)),
             is_settled,
+            uncovered,
+            leaves_out_git,
         })
     }
 
@@ -99,6 +116,7 @@ impl TreePlace {
     fn walk(&self) -> Result<Found, TooLarge> {
         let mut walk = Walk {
             place: self,
+            leaves_out_git: self.root.join(GIT).join("HEAD").is_file(),
             folders: vec![(self.root.clone(), PathBuf::new())],
             linked: HashSet::new(),
             seen: 0,
@@ -108,15 +126,19 @@ impl TreePlace {
         while let Some((folder, below)) = walk.folders.pop() {
             walk.folder(&folder, &below)?;
         }
-        let mut entries = walk.entries;
+        let (mut entries, leaves_out_git) = (walk.entries, walk.leaves_out_git);
         entries.sort_unstable_by(|one, other| one.path().cmp(other.path()));
-        Ok(Found { entries })
+        Ok(Found {
+            entries,
+            leaves_out_git,
+        })
     }
 }
 
 /// Everything that a walk found, by its path.
 struct Found {
     entries: Vec<Entry>,
+    leaves_out_git: bool,
 }
 
 impl Found {
@@ -132,6 +154,15 @@ impl Found {
     fn is_settled(&self, now: SystemTime) -> bool {
         self.entries.iter().all(|entry| entry.is_settled(now))
     }
+
+    fn uncovered(&self) -> Vec<String> {
+        let entries = self.entries.iter();
+        let uncovered =
+            entries.filter(|it| matches!(it.kind, EntryKind::Elsewhere(_) | EntryKind::Closed));
+        uncovered
+            .map(|entry| entry.below.to_string_lossy().into_owned())
+            .collect()
+    }
 }
 
 struct Entry {
@@ -144,10 +175,16 @@ struct Entry {
 
 enum EntryKind {
     File(FileStamp),
-    /// A link that leads to another entry of the tree, nowhere, or to what the person cannot change.
+    /// The entry's own env file, without its plain values.
+    Values(Hash),
+    /// A link that leads to another entry of the tree, or to what the person cannot change.
     Link(PathBuf),
+    /// A link to what is there for another process, or at another time.
+    Elsewhere(PathBuf),
     /// A link to a file elsewhere that the person, and so the plugin, can change.
     LinkOut(PathBuf, FileStamp),
+    /// A pipe, a socket or a device.
+    Special(&'static [u8]),
     /// A folder that cannot be listed.
     Closed,
 }
@@ -207,7 +244,10 @@ impl EntryKind {
     const fn label(&self) -> &'static [u8] {
         match self {
             Self::File(_) => b"file",
+            Self::Values(_) => b"values",
             Self::Link(_) => b"link",
+            Self::Elsewhere(_) => b"elsewhere",
+            Self::Special(_) => b"special",
             Self::LinkOut(..) => b"link out",
             Self::Closed => b"closed",
         }
@@ -216,7 +256,9 @@ impl EntryKind {
     fn stamp(&self) -> Vec<u8> {
         match self {
             Self::File(stamp) => stamp.bytes().to_vec(),
-            Self::Link(target) => target.as_os_str().as_bytes().to_vec(),
+            Self::Values(hash) => hash.to_vec(),
+            Self::Special(kind) => kind.to_vec(),
+            Self::Link(target) | Self::Elsewhere(target) => target.as_os_str().as_bytes().to_vec(),
             Self::LinkOut(target, stamp) => {
                 let target = target.as_os_str().as_bytes();
                 [stamp.bytes().as_slice(), target].concat()
@@ -234,7 +276,12 @@ impl Entry {
     fn is_settled(&self, now: SystemTime) -> bool {
         match self.kind {
             EntryKind::File(stamp) | EntryKind::LinkOut(_, stamp) => stamp.is_settled(now),
-            EntryKind::Link(_) | EntryKind::Closed => true,
+            // What is known of it is all that counts.
+            EntryKind::Values(_)
+            | EntryKind::Link(_)
+            | EntryKind::Elsewhere(_)
+            | EntryKind::Special(_)
+            | EntryKind::Closed => true,
         }
     }
 
@@ -254,8 +301,7 @@ impl Entry {
             EntryKind::LinkOut(target, stamp) => {
                 file_hash(&self.real, *stamp, target.as_os_str().as_bytes())
             }
-            EntryKind::Link(target) => Hasher::of(label, target.as_os_str().as_bytes()),
-            EntryKind::Closed => Hasher::of(label, b""),
+            kind => Hasher::of(label, &kind.stamp()),
         };
         ManifestFile {
             path: path.to_vec(),
@@ -271,13 +317,15 @@ fn file_hash(path: &Path, stamp: FileStamp, target: &[u8]) -> Hash {
     hasher.field(b"executable", &[stamp.is_executable.into()]);
     match content(path) {
         Some(content) => hasher.field(b"content", &content),
-        None => hasher.field(b"unreadable", b""),
+        // It may still be run. That it is another file is all that can be told.
+        None => hasher.field(b"unreadable", &stamp.bytes()),
     }
     hasher.finish()
 }
 
 struct Walk<'a> {
     place: &'a TreePlace,
+    leaves_out_git: bool,
     /// Still to be listed: where it is, and how it is called in the tree.
     folders: Vec<(PathBuf, PathBuf)>,
     /// Folders elsewhere that a link led to, by device and inode: none is walked twice.
@@ -289,12 +337,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn folder(&mut self, folder: &Path, below: &Path) -> Result<(), TooLarge> {
-        let Ok(listed) = fs::read_dir(folder) else {
-            return self.push(below.to_owned(), folder.to_owned(), EntryKind::Closed);
+        let listed = match fs::read_dir(folder) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => return self.push(below.to_owned(), folder.to_owned(), EntryKind::Closed),
         };
         for entry in listed.flatten() {
             let name = entry.file_name();
-            if name == GIT {
+            let is_top = below.as_os_str().is_empty();
+            if is_top && name == GIT && self.leaves_out_git {
                 continue;
             }
             self.seen += 1;
@@ -307,40 +358,83 @@ impl Walk<'_> {
             }
             // Asked of the open folder: no path is looked up again.
             let Ok(metadata) = entry.metadata() else {
+                self.push(below, real, EntryKind::Closed)?;
                 continue;
             };
             if metadata.is_dir() {
                 self.folders.push((real, below));
-            } else if metadata.is_file() {
-                self.push(below, real, EntryKind::File(FileStamp::of(&metadata)))?;
             } else if metadata.is_symlink() {
                 self.link(below, real)?;
+            } else {
+                let kind = self.kind(&real, &metadata);
+                self.push(below, real, kind)?;
             }
-            // Pipes, sockets and devices hold nothing that could be approved.
         }
         Ok(())
+    }
+
+    /// Returns how something counts that is neither a folder nor a link.
+    fn kind(&self, path: &Path, metadata: &Metadata) -> EntryKind {
+        let kind = metadata.file_type();
+        if !kind.is_file() {
+            // They hold nothing that could be approved, and may be read from all the same.
+            return EntryKind::Special(match () {
+                () if kind.is_fifo() => b"pipe",
+                () if kind.is_socket() => b"socket",
+                () => b"device",
+            });
+        }
+        let is_env_file = self.place.env_file.as_deref() == Some(path);
+        let values = is_env_file
+            .then(|| env_values::without_plain(path))
+            .flatten();
+        values.map_or_else(
+            || EntryKind::File(FileStamp::of(metadata)),
+            EntryKind::Values,
+        )
     }
 
     /// A link counts by its target, and by what is there if the person could change that.
     fn link(&mut self, below: PathBuf, real: PathBuf) -> Result<(), TooLarge> {
         let written = fs::read_link(&real).unwrap_or_default();
-        let Ok(target) = fs::canonicalize(&real) else {
-            return self.push(below, real, EntryKind::Link(written));
+        let target = match link::target(&real) {
+            Target::Path(target) => target,
+            Target::OfProcess => return self.push(below, real, EntryKind::Elsewhere(written)),
         };
-        let Ok(metadata) = fs::metadata(&target) else {
-            return self.push(below, real, EntryKind::Link(written));
+        let is_own = self.counts(&target);
+        let kind = match fs::symlink_metadata(&target) {
+            Ok(metadata) if is_own || is_systems(&metadata) => EntryKind::Link(written),
+            Ok(metadata) if metadata.is_file() => {
+                EntryKind::LinkOut(written, FileStamp::of(&metadata))
+            }
+            Ok(metadata) if metadata.is_dir() => {
+                if self.linked.insert((metadata.dev(), metadata.ino())) {
+                    self.folders.push((target, below.clone()));
+                }
+                EntryKind::Link(written)
+            }
+            Ok(_) if target == Path::new("/dev/null") => EntryKind::Link(written),
+            // Once something is there, it counts by itself.
+            Err(_) if is_own => EntryKind::Link(written),
+            _ => EntryKind::Elsewhere(written),
         };
-        if self.place.counts(&target) || is_systems(&metadata) {
-            return self.push(below, real, EntryKind::Link(written));
-        }
-        if metadata.is_file() {
-            let kind = EntryKind::LinkOut(written, FileStamp::of(&metadata));
-            return self.push(below, real, kind);
-        }
-        if metadata.is_dir() && self.linked.insert((metadata.dev(), metadata.ino())) {
-            self.folders.push((target, below.clone()));
-        }
-        self.push(below, real, EntryKind::Link(written))
+        self.push(below, real, kind)
+    }
+
+    /// Says whether a path is an entry of the tree itself.
+    fn counts(&self, path: &Path) -> bool {
+        let TreePlace {
+            root,
+            skipped,
+            env_file,
+        } = self.place;
+        let Ok(below) = path.strip_prefix(root) else {
+            return false;
+        };
+        let is_left_out = skipped.iter().any(|skipped| path.starts_with(skipped))
+            || env_file.as_deref() == Some(path)
+            || (self.leaves_out_git && below.starts_with(GIT));
+        !is_left_out
     }
 
     fn push(&mut self, below: PathBuf, real: PathBuf, kind: EntryKind) -> Result<(), TooLarge> {
@@ -352,17 +446,6 @@ impl Walk<'_> {
         }
         self.entries.push(Entry { below, real, kind });
         Ok(())
-    }
-}
-
-impl TreePlace {
-    /// Says whether a path is an entry of the tree itself.
-    fn counts(&self, path: &Path) -> bool {
-        let Ok(below) = path.strip_prefix(&self.root) else {
-            return false;
-        };
-        let is_skipped = self.skipped.iter().any(|skipped| path.starts_with(skipped));
-        !is_skipped && !below.components().any(|part| part.as_os_str() == GIT)
     }
 }
 

@@ -105,6 +105,43 @@ fn e12_on_a_terminal_one_answer_counts_for_all_servers_that_were_shown() {
     }
 }
 
+/// An answer that was typed before the question was shown is none.
+#[test]
+fn e12_what_was_typed_ahead_of_a_question_does_not_answer_it() {
+    let folder = Folder::with_entries(TWO);
+    let call = keyway(&folder, &[]);
+    // The shell takes the first line and leaves the second in the terminal.
+    let script = "echo ready; read line; exec \"$KEYWAY\" trust grant --all";
+    let mut terminal = Terminal::start(&call, script);
+    terminal.answer("ready", "first\ny\n");
+    terminal.answer("Allow all 2 of them? [y/confined/N] ", "n\n");
+    let text = terminal.end();
+    assert_eq!(approvals(&folder), 0, "{text}");
+}
+
+/// Threat E5: what a file declares, or an entry that is switched off names, is no reason to leave it
+/// out.
+#[test]
+fn e05_no_file_is_left_out_because_an_entry_names_it() {
+    let config = r#"{"mcpServers": {"s": {"command": "sh", "args": ["run.sh"]},
+                     "off": {"command": "true", "disabled": true, "envFile": "lib"}}, "note": "1"}"#;
+    let folder = Folder::with_entries(config)
+        .file("run.sh", "exit 1\n")
+        .file("lib/real.sh", "1\n");
+    let changes: [(&str, String); 2] = [
+        ("lib/real.sh", "2\n".to_owned()),
+        (".mcp.json", config.replace("\"1\"", "\"2\"")),
+    ];
+    for (file, text) in changes {
+        done(&folder, &["trust", "grant", "s"]);
+        folder.put(file, text);
+        let refused = keyway(&folder, &["tools", "s"]).run();
+        assert_eq!(refused.code, 4, "{}", refused.everything());
+        let line = format!("    ~ {file} (changed)\n");
+        assert!(refused.stderr.contains(&line), "{}", refused.stderr);
+    }
+}
+
 /// Asked again, the person sees what changed.
 #[test]
 fn what_changed_since_an_approval_is_shown_and_files_by_name() {
@@ -121,14 +158,12 @@ fn what_changed_since_an_approval_is_shown_and_files_by_name() {
         "  since you approved it:\n",
         "    - env       MODE=safe\n",
         "    + env       MODE=fast\n",
+        // All of it counts: code of the plugin may read what no entry says.
+        "    ~ .mcp.json (changed)\n",
         "    ~ lib.sh (changed)\n",
     ] {
         assert!(refused.stderr.contains(line), "{line}: {}", refused.stderr);
     }
-    assert!(
-        !refused.stderr.contains("~ .mcp.json"),
-        "its entry is what counts of it"
-    );
 }
 
 /// Threat E6: the plugin's own file moves a token to another origin.

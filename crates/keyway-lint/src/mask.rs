@@ -92,6 +92,14 @@ pub fn in_words(sentence: &str) -> String {
     Mask { ranges }.apply(sentence, 0..sentence.len())
 }
 
+/// Returns a literal with every long run in it that mixes letters and digits masked, and the rest as
+/// it is.
+#[must_use]
+pub fn in_literal(literal: &str) -> String {
+    let ranges = merged(strict_runs(literal, 0..literal.len()));
+    Mask { ranges }.apply(literal, 0..literal.len())
+}
+
 /// Returns the name of a server, or the pointer of a value, with tokens of known shape masked.
 ///
 /// Programs look names up, so nothing else is changed in them.

@@ -327,22 +327,12 @@ impl Host {
         server: &DeclaredServer,
         variables: &VariableScope,
     ) -> Option<Question> {
-        // What a file that declares servers, or sets variables, says of this entry counts by itself.
-        let read = loaded.watched().into_iter();
-        let read = read.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
-        let skipped: Vec<PathBuf> = self
-            .variables
-            .own_folders
-            .iter()
-            .cloned()
-            .chain(read)
-            .collect();
         let confinement = self.confinement(loaded, server);
         let (plugin, root) = (loaded.plugin.name(), &loaded.plugin.root);
         let mut context =
             EntryContext::new(&plugin, root, variables.host_variables(), &confinement);
         context.home = self.variables.home.as_deref();
-        context.skipped = &skipped;
+        context.skipped = &self.variables.own_folders;
         context.store = self.approvals.store.as_deref();
         context.now = self.clock.wall();
         Question::about(server, context, &variables.scope())

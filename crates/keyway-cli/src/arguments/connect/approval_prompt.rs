@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use keyway::ApprovalPrompt;
 use keyway::approval::{Answer, Question};
 use keyway::connect::BoxFuture;
+use rustix::termios::{self, QueueSelector};
 use tokio::task::spawn_blocking;
 
 use crate::context::CommandContext;
@@ -42,6 +43,7 @@ impl ApprovalPrompt for Prompt {
 pub(crate) fn ask_about(context: &CommandContext, questions: &[Question], words: &str) -> Answer {
     let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
     context.print_aside(&page.join("\n"));
+    discard_typed();
     let can_confine = questions.iter().any(|it| it.confined().is_some());
     context.print_aside(&if can_confine {
         format!("{CONFINED}\n{words} [y/confined/N] ")
@@ -54,8 +56,16 @@ pub(crate) fn ask_about(context: &CommandContext, questions: &[Question], words:
 /// Shows a text and asks whether what it says is allowed.
 pub(crate) fn ask(context: &CommandContext, text: &str, words: &str) -> bool {
     context.print_aside(text);
+    discard_typed();
     context.print_aside(&format!("{words} [y/N] "));
     typed() == Answer::Yes
+}
+
+/// What was typed before a question was shown is no answer to it: the person meant something else,
+/// or a program that ran before left it there.
+fn discard_typed() {
+    // Where there is no terminal, nothing was typed.
+    let _none = termios::tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
 fn typed() -> Answer {

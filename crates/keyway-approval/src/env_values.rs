@@ -1,0 +1,103 @@
+//! An env file as a part of a plugin's code. Its values may change without a question, so that a
+//! token can be rotated. But whatever else a file of that name says may be run by the plugin's code,
+//! and counts.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::command::is_code_variable;
+use crate::hash::{Hash, Hasher};
+use crate::regular_file;
+
+/// Says whether a file may be left out of a tree: others may be a program's too, whatever names
+/// them.
+pub(crate) fn is_env_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name == ".env" || name.starts_with(".env."))
+}
+
+/// Hashes an env file without the lines that do no more than set a variable to a plain value;
+/// `None` if it cannot be read, or is too large to be one.
+pub(crate) fn without_plain(path: &Path) -> Option<Hash> {
+    let mut text = Vec::new();
+    let file = regular_file::open(path).ok()?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
+    if u64::try_from(text.len()).ok()? > MAX_BYTES {
+        return None;
+    }
+    let mut hasher = Hasher::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        let is_plain = std::str::from_utf8(line).is_ok_and(is_plain);
+        if !is_plain {
+            hasher.field(b"line", line);
+        }
+    }
+    Some(hasher.finish())
+}
+
+/// Says whether a line sets a variable to what no shell or interpreter would take for a program.
+fn is_plain(line: &str) -> bool {
+    let line = line.trim();
+    if line.is_empty() {
+        return true;
+    }
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let Some((name, value)) = line.split_once('=') else {
+        return false;
+    };
+    let quotes = ['"', '\''];
+    let inner = quotes.iter().find_map(|quote| {
+        let value = value.strip_prefix(*quote)?;
+        value.strip_suffix(*quote)
+    });
+    let value = inner.unwrap_or(value);
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_value = |byte: u8| byte.is_ascii_alphanumeric() || b"_.~+/=:@%,-".contains(&byte);
+    !name.is_empty()
+        && name.bytes().all(is_name)
+        && !is_code_variable(name)
+        && value.bytes().all(is_value)
+        // A path is what a program is found by.
+        && !value.starts_with(['/', '.', '~'])
+}
+
+/// Returns the env file of an entry, if it may be left out.
+pub(crate) fn of_entry(root: &Path, written: &str) -> Option<PathBuf> {
+    let path = crate::places::normal(&root.join(written));
+    is_env_file(&path).then_some(path)
+}
+
+const MAX_BYTES: u64 = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+
+    #[test]
+    fn only_a_variable_with_a_plain_value_is_left_out() {
+        for line in [
+            "",
+            "API_TOKEN=kT8vQ2mX9w==",
+            "export API_TOKEN='sk-1'",
+            "  DB_URL=\"postgres://u:p@h.example:5432/db\"\r",
+        ] {
+            assert!(is_plain(line), "{line}");
+        }
+        for line in [
+            "# a note",
+            "API_TOKEN",
+            "run()",
+            "A=require('x')",
+            "A=$(x)",
+            "A=1;x",
+            "A=x y",
+            "A=/outside/evil.js",
+            "A=../evil.js",
+            "PATH=bin",
+            "NODE_OPTIONS=--inspect",
+            "a.b=c",
+        ] {
+            assert!(!is_plain(line), "{line}");
+        }
+    }
+}
