@@ -5,6 +5,7 @@
 //! runs or where something goes. Values of the person's own count by name, except in an origin and
 //! in the working folder.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use keyway_config::address::Address;
@@ -363,44 +364,61 @@ impl Sources<'_> {
         facts
     }
 
-    /// Returns the values of the plugin's own env file that decide what runs or where something
-    /// goes. In a credential's place a value counts by its name alone.
+    /// Returns the values of the plugin's own env file that a program gets, or that decide what runs
+    /// or where something goes. In a credential's place a value counts by its name alone, unless it
+    /// may be evaluated there.
     fn plugin_values(&self) -> Vec<Fact> {
         let mut facts: Vec<Fact> = Vec::new();
+        let mut known = HashSet::new();
         let fields = usage::fields(self.server);
-        let evaluates = self.evaluates();
-        for (at, (role, field)) in fields.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| fields.get(at));
-            let decides = match role {
-                FieldRole::Url | FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => true,
-                FieldRole::Argument(_) => {
-                    let before = before.map(|(_, field)| field.template.as_str());
-                    evaluates || !is_credential_argument(field.template.as_str(), before)
-                }
-                FieldRole::Env(name) => self.value_use(name) != ValueUse::Credential,
-                FieldRole::OAuth(name) => *name != SECRET,
-                FieldRole::Header(_) => false,
-            };
-            for variable in field.template.variables() {
+        let is_code = |role: &FieldRole<'_>| match role {
+            FieldRole::Command => true,
+            FieldRole::Env(name) => is_code_variable(name),
+            _ => false,
+        };
+        let code: HashSet<&str> = fields
+            .iter()
+            .filter(|(role, _)| is_code(role))
+            .flat_map(|(_, field)| field.template.variables())
+            .map(|variable| variable.name.as_str())
+            .collect();
+        let mut before = None;
+        for (role, field) in &fields {
+            let template = &field.template;
+            let decides = self.decides(*role, template, before.replace(template));
+            for variable in template.variables() {
                 let name = variable.name.as_str();
                 // What its files say where the person gave no value is written by the plugin, and
                 // counts everywhere.
                 let is_written = self.scope.origin(name).is_none();
                 let counts = is_plugins(name, self.scope) && (decides || is_written);
-                if !counts || is_host_variable(name) || facts.iter().any(|fact| fact.name == name) {
+                if !counts || is_host_variable(name) || !known.insert(name) {
                     continue;
                 }
                 if let Some(value) = self.scope.lookup(name) {
-                    let used = match role {
-                        FieldRole::Env(place) if is_code_variable(place) => ValueUse::Code,
-                        FieldRole::Command => ValueUse::Code,
-                        _ => self.value_use(name),
+                    let used = match code.contains(name) {
+                        true => ValueUse::Code,
+                        false => self.value_use(name),
                     };
                     facts.push(Fact::variable(FactKind::Value, name, value.expose(), used));
                 }
             }
         }
         facts
+    }
+
+    /// Says whether a value counts in a field; `before` is the field before it.
+    fn decides(&self, role: FieldRole<'_>, template: &Template, before: Option<&Template>) -> bool {
+        match role {
+            FieldRole::Url | FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => true,
+            FieldRole::Argument(_) => {
+                let before = before.map(Template::as_str);
+                self.evaluates() || !is_credential_argument(template.as_str(), before)
+            }
+            FieldRole::Env(name) => self.value_use(name) != ValueUse::Credential,
+            FieldRole::OAuth(name) => name != SECRET,
+            FieldRole::Header(_) => false,
+        }
     }
 
     /// Says whether a template has a variable that the person sets.

@@ -246,10 +246,12 @@ fn e07_what_could_run_is_shown_whole() {
         let text = place.ask(fields).to_string();
         assert!(text.contains(shown), "{shown}: {text}");
     }
-    place.plugin("X_TOKEN", "!node x.js");
-    let fields = r#""command": "git", "env": {"GIT_CONFIG_VALUE_0": "${X_TOKEN}"}"#;
+    place.plugin("X_TOKEN", "run-me");
+    // An argument that it also stands in does not hide it.
+    let fields = r#""command": "git", "args": ["${X_TOKEN}"],
+                    "env": {"GIT_CONFIG_VALUE_0": "${X_TOKEN}"}"#;
     let text = place.ask(fields).to_string();
-    assert!(text.contains("${X_TOKEN} is '!node x.js'"), "{text}");
+    assert!(text.contains("${X_TOKEN} is run-me,"), "{text}");
 }
 
 /// Of a token that a longer text holds only the beginning is shown.
