@@ -126,7 +126,7 @@ fn an_input_is_asked_for_once_and_kept_for_that_plugin_alone() {
 }
 
 #[test]
-fn a_change_anywhere_in_an_entry_of_toml_asks_again() {
+fn a_change_anywhere_in_a_file_of_toml_asks_again() {
     let entry = "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nenv_vars = [\"KEY\"]\n[other]\na = 1\n[mcp_servers.s.env]\nMODE = \"m\"\n";
     let folder = Folder::new().executable("server.sh", SERVER);
     let root = folder.path().to_string_lossy().into_owned();
@@ -144,9 +144,17 @@ fn a_change_anywhere_in_an_entry_of_toml_asks_again() {
     assert_eq!(run(&folder, &["tools", "s"]).code, 0);
     // What the program wrote into the plugin would ask again.
     std::fs::remove_file(folder.at("heard.txt")).unwrap();
-    // Elsewhere in the file a change is none of the entry's; behind another table it is.
+    // Also elsewhere than in the entry: it is a file of the plugin, which its program can read.
     let folder = folder.file(".codex/config.toml", entry.replace("a = 1", "a = 2"));
-    assert_eq!(run(&folder, &["tools", "s"]).code, 0);
+    let refused = run(&folder, &["tools", "s"]);
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    let line = "    ~ .codex/config.toml (changed)\n";
+    assert!(refused.stderr.contains(line), "{}", refused.stderr);
     let folder = folder.file(".codex/config.toml", entry.replace("\"m\"", "\"x\""));
-    assert_eq!(run(&folder, &["tools", "s"]).code, 4);
+    let refused = run(&folder, &["tools", "s"]);
+    assert!(
+        refused.stderr.contains("    + env       MODE=x\n"),
+        "{}",
+        refused.stderr
+    );
 }

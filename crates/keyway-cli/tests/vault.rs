@@ -474,7 +474,8 @@ fn damage_is_named_and_not_mended() {
     let home = Home::new();
     home.folder.put(
         ".mcp.json",
-        r#"{"local": {"type": "stdio", "command": "true"}}"#,
+        // Of a package no files are recorded.
+        r#"{"local": {"type": "stdio", "command": "npx", "args": ["server"]}}"#,
     );
     home.done(&["trust", "grant", "local"]);
     let verified = home.done(&["vault", "verify"]).stdout;
@@ -501,7 +502,7 @@ fn damage_is_repaired_as_the_hints_say() {
     let home = Home::new();
     home.folder.put(
         ".mcp.json",
-        r#"{"local": {"type": "stdio", "command": "true"}, "other": {"type": "stdio", "command": "true"}}"#,
+        r#"{"local": {"type": "stdio", "command": "npx", "args": ["server"]}, "other": {"type": "stdio", "command": "npx", "args": ["server"]}}"#,
     );
     home.done(&["trust", "grant", "local"]);
     home.done(&["trust", "grant", "other"]);
