@@ -83,7 +83,11 @@ fn name(at: usize) -> String {
 }
 
 fn find(servers: &[ServedServer], at: usize) -> &ServedServer {
-    servers.iter().find(|it| it.name == name(at)).unwrap()
+    find_name(servers, &name(at))
+}
+
+fn find_name<'a>(servers: &'a [ServedServer], name: &str) -> &'a ServedServer {
+    servers.iter().find(|it| it.name == name).unwrap()
 }
 
 #[tokio::test]
@@ -147,20 +151,30 @@ async fn an_approval_reaches_a_client_that_waits_for_it() {
 
 #[tokio::test]
 async fn a_file_that_changes_replaces_what_no_client_uses_and_keeps_what_is_the_same() {
-    let mut served = Served::new(3);
+    let mut served = Served::new(0);
+    served.folder.put("p0/.mcp.json", with_package(3));
+    let before = served.settle().unwrap();
     served.approve(&name(0));
-    let before = served.plugins.servers();
-    find(&before, 0).upstream.find_sign_in().await;
-    served.settle();
-    served.folder.put("p0/.mcp.json", entries(2));
+    served.approve(PACKAGE);
+    for at in [&name(0), PACKAGE] {
+        find_name(&before, at).upstream.find_sign_in().await;
+    }
+    let before = served.settle().unwrap();
+    served.folder.put("p0/.mcp.json", with_package(2));
     let after = served.settle().unwrap();
-    assert_eq!(after.len(), 2);
-    assert!(
-        find(&after, 0).is_same_as(find(&before, 0)),
-        "in use, as before"
-    );
-    assert!(
-        !find(&after, 1).is_same_as(find(&before, 1)),
-        "of the new file"
-    );
+    assert_eq!(after.len(), 3);
+    let is_same = |at: &str| find_name(&after, at).is_same_as(find_name(&before, at));
+    assert!(is_same(PACKAGE), "in use, as before");
+    assert!(!is_same(&name(1)), "of the new file");
+    // A program of the plugin can read the file, so that an approval is over all of it.
+    assert!(!is_same(&name(0)), "in use, and not approved any more");
 }
+
+/// Entries, and one whose approval is over no file.
+fn with_package(count: usize) -> String {
+    let mut all: Value = serde_json::from_str(&entries(count)).unwrap();
+    all["mcpServers"][PACKAGE] = json!({ "command": "npx", "args": ["server"] });
+    all.to_string()
+}
+
+const PACKAGE: &str = "package";
