@@ -20,12 +20,16 @@ impl Served {
 
     /// Serves so many plugins, each with so many servers.
     fn of_plugins(plugins: usize, count: usize) -> Self {
+        Self::of_text(plugins, count, &entries(count))
+    }
+
+    fn of_text(plugins: usize, count: usize, text: &str) -> Self {
         let folder = Folder::new();
         let paths: Vec<PathBuf> = (0..plugins)
             .map(|at| folder.at(&format!("p{at}")))
             .collect();
         for at in 0..plugins {
-            folder.put(&format!("p{at}/.mcp.json"), entries(count));
+            folder.put(&format!("p{at}/.mcp.json"), text);
             for run in 0..count.min(3) {
                 folder.put(&format!("p{at}/run-{run}.sh"), "#!/bin/sh\n");
             }
@@ -151,15 +155,14 @@ async fn an_approval_reaches_a_client_that_waits_for_it() {
 
 #[tokio::test]
 async fn a_file_that_changes_replaces_what_no_client_uses_and_keeps_what_is_the_same() {
-    let mut served = Served::new(0);
-    served.folder.put("p0/.mcp.json", with_package(3));
-    let before = served.settle().unwrap();
+    let mut served = Served::of_text(1, 3, &with_package(3));
+    let before = served.plugins.servers();
     served.approve(&name(0));
     served.approve(PACKAGE);
     for at in [&name(0), PACKAGE] {
         find_name(&before, at).upstream.find_sign_in().await;
     }
-    let before = served.settle().unwrap();
+    served.settle();
     served.folder.put("p0/.mcp.json", with_package(2));
     let after = served.settle().unwrap();
     assert_eq!(after.len(), 3);
