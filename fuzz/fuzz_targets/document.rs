@@ -19,11 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn check(bytes: &[u8], kind: DocumentKind) {
     let document = Document::parse(Source::new("f.json", bytes), kind);
-    let plugin = Plugin {
-        root: "/plugin".into(),
-        documents: vec![document],
-        ..Plugin::default()
-    };
+    let plugin = Plugin::new("/plugin", vec![document]);
     let (host, variables) = (plugin.host_variables(), Variables::from_pairs([("A", "a")]));
     let scope = Scope::new(&host, &variables);
     let context = Context::new(&plugin).with_scope(scope);

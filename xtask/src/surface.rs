@@ -2,9 +2,11 @@
 //!
 //! `rustdoc` writes each library as JSON, `public-api` makes one line of each public item. Methods
 //! of trait implementations are left out (the trait says what they are), as are automatic and
-//! blanket implementations. [`foreign`] looks at which other crates the lines name.
+//! blanket implementations. [`foreign`] looks at which other crates the lines name, and
+//! [`public_fields`] at structs to which no field can be added.
 
 mod foreign;
+mod public_fields;
 mod rustdoc;
 
 use std::collections::{BTreeSet, HashSet};
@@ -33,6 +35,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
         differences.push(format!("`{}` belongs to no library", file.display()));
     }
     differences.extend(foreign::check(workspace, &surfaces)?);
+    differences.extend(public_fields::check(&surfaces));
     match differences.is_empty() {
         true => Ok(()),
         false => Err(XtaskError::Surface { differences }),

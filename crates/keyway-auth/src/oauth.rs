@@ -50,7 +50,7 @@ mod wire;
 
 pub use self::account_pin::AccountPin;
 pub use self::authorizer::{OAuth, PromptPolicy};
-pub use self::engine::{Ports, Server};
+pub use self::engine::{Ports, Server, SignInStores};
 pub use self::exchange::exchange;
 pub use self::refresh::{SentRequest, settle};
 pub use self::registration::{client_metadata, is_client_address};

@@ -30,21 +30,20 @@ pub(crate) fn http(network: &Network) -> Result<HttpSettings, CliError> {
     let direct = proxy("NO_PROXY").map(|value| value.expose().clone());
     let own: Option<PathBuf> = ProcessEnvironment::text("SSL_CERT_FILE").map(PathBuf::from);
     let identity = identity_files(network).map(|files| files.read());
-    Ok(HttpSettings {
-        root_certificates: RootCertificates {
-            // The list that the environment names stands in for the system's.
-            system: own.is_none(),
-            files: own.into_iter().chain(network.roots.clone()).collect(),
-        },
-        proxies: ProxySettings {
-            https: proxy("HTTPS_PROXY"),
-            http: proxy("HTTP_PROXY"),
-            all: proxy("ALL_PROXY").or_else(|| network.proxy.clone()),
-            none: direct.or_else(|| Some(network.no_proxy.join(","))),
-        },
-        identity: identity.transpose()?,
-        ..HttpSettings::default()
-    })
+    let mut settings = HttpSettings::default();
+    settings.root_certificates = RootCertificates {
+        // The list that the environment names stands in for the system's.
+        system: own.is_none(),
+        files: own.into_iter().chain(network.roots.clone()).collect(),
+    };
+    settings.proxies = ProxySettings {
+        https: proxy("HTTPS_PROXY"),
+        http: proxy("HTTP_PROXY"),
+        all: proxy("ALL_PROXY").or_else(|| network.proxy.clone()),
+        none: direct.or_else(|| Some(network.no_proxy.join(","))),
+    };
+    settings.identity = identity.transpose()?;
+    Ok(settings)
 }
 
 /// Returns what else decides about connections of this process: how the network is reached, and
@@ -66,11 +65,7 @@ pub(crate) fn around() -> Vec<Secret<Vec<u8>>> {
 /// Returns where the client certificate of the settings is.
 pub(crate) fn identity_files(network: &Network) -> Option<Files> {
     let found = network.client_certificate.as_ref()?;
-    Some(Files {
-        certificate: found.certificate.clone(),
-        key: found.key.clone(),
-        passphrase: None,
-    })
+    Some(Files::new(found.certificate.clone(), found.key.clone()))
 }
 
 /// The variables by which the network is reached.

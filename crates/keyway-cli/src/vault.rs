@@ -100,8 +100,7 @@ fn named() -> Result<Option<ExplicitKey>, CliError> {
             what: "`KEYWAY_KEY_COMMAND` and `KEYWAY_KEY_FILE` are both set; the vault has one key",
         }),
         (Some(line), None) => {
-            let environment = ProcessEnvironment::all();
-            let command = KeyCommand { line, environment };
+            let command = KeyCommand::new(line, ProcessEnvironment::all());
             Ok(Some(ExplicitKey::Supplied(Arc::new(command))))
         }
         (None, Some(path)) => Ok(Some(ExplicitKey::File(path))),

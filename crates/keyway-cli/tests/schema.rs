@@ -255,10 +255,7 @@ fn real_files_validate_unless_an_entry_is_skipped_or_a_field_is_unknown() {
 }
 
 fn has_unknown_field(document: Document) -> bool {
-    let plugin = Plugin {
-        documents: vec![document],
-        ..Plugin::default()
-    };
+    let plugin = Plugin::new("", vec![document]);
     let found = lint(&Context::new(&plugin));
     found
         .iter()

@@ -60,6 +60,7 @@ impl DeclaredServer {
 
 /// Something that was understood although it is another host's way to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Spelling {
     /// What.
     pub kind: SpellingKind,
@@ -123,6 +124,7 @@ pub struct Local {
 
 /// A string of the file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Field {
     /// What it says.
     pub template: Template,

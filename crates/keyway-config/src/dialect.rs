@@ -347,7 +347,7 @@ impl Dialect {
 
 /// The name that a host has for the folder of a project or plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownPath(pub &'static str);
+pub struct KnownPath(pub(crate) &'static str);
 
 impl KnownPath {
     /// Returns the name that a host replaces by the folder.
@@ -359,6 +359,12 @@ impl KnownPath {
         let mut known = dialect.variables.known.iter();
         let folder = known.find(|(_, value)| *value == KnownValue::Variable("HOST_PLUGIN_ROOT"))?;
         Some(Self(folder.0))
+    }
+
+    /// Returns the name, with the default that the host needs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{toml, yaml};
 
 /// A file and what was understood of it; reading never fails.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Document {
     /// The file.
     pub source: Source,
@@ -99,6 +100,7 @@ pub enum Wrapper {
 
 /// An entry, loadable or not.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Entry {
     /// The name.
     pub name: String,
@@ -112,6 +114,7 @@ pub struct Entry {
 
 /// A key that is not an entry.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IgnoredKey {
     /// The key.
     pub key: String,

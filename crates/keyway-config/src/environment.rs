@@ -91,7 +91,15 @@ impl Environment for Variables {
 
 /// Two sources, the first of which wins.
 #[derive(Debug, Clone, Copy)]
-pub struct Layered<'a, A, B>(pub &'a A, pub &'a B);
+pub struct Layered<'a, A, B>(&'a A, &'a B);
+
+impl<'a, A, B> Layered<'a, A, B> {
+    /// Takes the source that wins, and the other.
+    #[must_use]
+    pub const fn new(first: &'a A, second: &'a B) -> Self {
+        Self(first, second)
+    }
+}
 
 impl<A: Environment, B: Environment> Environment for Layered<'_, A, B> {
     fn get(&self, name: &str) -> Option<Secret<String>> {
@@ -308,7 +316,7 @@ mod tests {
     fn an_empty_value_in_the_first_layer_does_not_hide_the_second() {
         let first = Variables::from_pairs([("A", ""), ("B", "1")]);
         let second = Variables::from_pairs([("A", "2"), ("B", "2")]);
-        let layered = Layered(&first, &second);
+        let layered = Layered::new(&first, &second);
         assert_eq!(layered.get("A").unwrap().expose(), "2");
         assert_eq!(layered.get("B").unwrap().expose(), "1");
     }

@@ -2,6 +2,7 @@
 
 /// A field of an entry or of its `oauth` object.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct FieldSpec {
     /// Its key.
     pub name: &'static str,

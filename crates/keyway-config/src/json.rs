@@ -15,6 +15,7 @@ pub use self::reader::{MAX_DEPTH, read};
 
 /// What a text contains.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Tree {
     /// The one value; `None` for a text without any.
     pub root: Option<Node>,
@@ -22,8 +23,20 @@ pub struct Tree {
     pub faults: Vec<Fault>,
 }
 
+impl Tree {
+    /// Makes a tree of a value in which there are no departures, or none that count.
+    #[must_use]
+    pub const fn new(root: Option<Node>) -> Self {
+        Self {
+            root,
+            faults: Vec::new(),
+        }
+    }
+}
+
 /// A value and where it stands.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Node {
     /// What it is.
     pub value: Value,
@@ -51,6 +64,7 @@ pub enum Value {
 
 /// The members of an object in the order of the text, repeated keys included.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Object {
     /// All members.
     pub members: Vec<Member>,
@@ -58,6 +72,7 @@ pub struct Object {
 
 /// A key and its value.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Member {
     /// The key with its escapes resolved.
     pub key: String,
@@ -69,6 +84,7 @@ pub struct Member {
 
 /// A departure from strict JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What it is.
     pub kind: FaultKind,

@@ -17,6 +17,7 @@ use crate::template::{Part, Template};
 
 /// A setting that cannot or must not take effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OAuthFault {
     /// Which rule it breaks.
     pub kind: OAuthFaultKind,

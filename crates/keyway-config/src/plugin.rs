@@ -20,6 +20,7 @@ use crate::template::{Part, Template};
 
 /// A plugin folder, read once.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Plugin {
     /// The folder.
     pub root: PathBuf,
@@ -31,6 +32,7 @@ pub struct Plugin {
 
 /// The files that entries speak of, as they were when the plugin was read.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// The plugin's README.
     pub readme: Option<Source>,
@@ -61,6 +63,7 @@ pub enum Reference {
 
 /// A file with variables.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct EnvFile {
     /// Its path below the plugin root.
     pub path: String,
@@ -74,6 +77,7 @@ pub struct EnvFile {
 
 /// A program that a helper names.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Program {
     /// Whether it can be run.
     pub state: ProgramState,
@@ -94,18 +98,49 @@ pub enum ProgramState {
     Executable,
 }
 
+impl EnvFile {
+    /// Describes a file that is there, outside of version control.
+    #[must_use]
+    pub fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            exists: true,
+            ignored: None,
+            tracked: false,
+        }
+    }
+}
+
+impl Program {
+    /// Describes a program by what was found at its path.
+    #[must_use]
+    pub const fn new(state: ProgramState, inside_root: bool, script: Option<Source>) -> Self {
+        Self {
+            state,
+            inside_root,
+            script,
+        }
+    }
+}
+
 impl Plugin {
+    /// Makes a plugin of documents; nothing is known of the files that they speak of.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, documents: Vec<Document>) -> Self {
+        Self {
+            root: root.into(),
+            documents,
+            snapshot: Snapshot::default(),
+        }
+    }
+
     /// Reads one file of entries as a plugin of its own, as an editor does with an open buffer.
     ///
     /// `path` is what diagnostics show; nothing is read from the disk.
     #[must_use]
     pub fn from_text(root: impl Into<PathBuf>, path: &str, text: &str) -> Self {
         let source = Source::new(path, text.as_bytes());
-        Self {
-            root: root.into(),
-            documents: vec![Document::parse(source, DocumentKind::Entries)],
-            snapshot: Snapshot::default(),
-        }
+        Self::new(root, vec![Document::parse(source, DocumentKind::Entries)])
     }
 
     /// Returns the name in the manifest, or else the name of the folder.

@@ -10,6 +10,7 @@ use crate::template::{Part, Template, environment_name, is_variable_name};
 
 /// A reference in another syntax.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ForeignReference {
     /// Where it stands in the template.
     pub range: Range<usize>,

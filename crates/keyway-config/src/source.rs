@@ -192,6 +192,7 @@ impl Text {
 
 /// A range of bytes in a [`Source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
 pub struct Span {
     /// The first byte.
     pub start: u32,
@@ -207,6 +208,12 @@ impl Span {
             start: offset(start),
             end: offset(end),
         }
+    }
+
+    /// Makes a span of two offsets of other spans.
+    #[must_use]
+    pub const fn between(start: u32, end: u32) -> Self {
+        Self { start, end }
     }
 
     /// Returns the span as a range that can index the text.
@@ -227,6 +234,7 @@ impl Span {
 
 /// A line and a column, both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Position {
     /// Counted from 1.
     pub line: u32,

@@ -46,6 +46,7 @@ pub enum Part {
 
 /// A `${NAME}` or `${NAME:-default}`, with or without the `env:` prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Variable {
     /// The name.
     pub name: String,

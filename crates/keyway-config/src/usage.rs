@@ -69,6 +69,7 @@ impl FieldRole<'_> {
 
 /// One place where a variable is used.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Use<'a> {
     /// The reference.
     pub variable: &'a Variable,

@@ -185,14 +185,9 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), ServerProblem
 }
 
 fn broken(code: Code, message: &str) -> ServerProblem {
-    ServerProblem {
-        standing: ServerState::without_reason(State::Failed),
-        code,
-        message: keyway_secret::printable(message),
-        hint: None,
-        is_transient: false,
-        wait: None,
-    }
+    let mut problem = ServerProblem::new(code, keyway_secret::printable(message));
+    problem.standing = ServerState::without_reason(State::Failed);
+    problem
 }
 
 const GREETING: &str = "hello from keyway demo";

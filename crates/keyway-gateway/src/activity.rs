@@ -33,6 +33,7 @@ pub trait ActivitySink: Send + Sync + std::fmt::Debug {
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ActivityEntry {
     /// When it came.
     pub at: SystemTime,
@@ -46,6 +47,7 @@ pub struct ActivityEntry {
 
 /// A request: its method, its server and its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestSummary {
     /// Plugin and server; none where all servers were asked together, and not one of them alone
     /// answered.

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 /// A gateway token as it is stored. A reader of the record cannot use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GatewayToken {
     /// How the person calls the client that has it.
     pub name: String,

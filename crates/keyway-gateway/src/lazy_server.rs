@@ -88,6 +88,7 @@ pub(crate) struct Fingerprinted {
 
 /// What a [`LazyServer`] can be told beyond its name.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct LazyServerOptions {
     /// Lets a client talk to the server itself, by a host that may ask for a sign-in.
     pub direct: Option<Host>,
@@ -301,20 +302,12 @@ impl LazyServer {
 
     /// Words that a service account cannot be used, and who can change that.
     fn no_service_sign_in(&self, account: &str, what: &str) -> ServerProblem {
-        let code = Code::SignInRequired;
         let (server, account) = (printable(&self.server), printable(account));
         let site = self.plugin().declaration_site(&self.server);
         let login = format!("keyway login SERVER --account {}", shell_word(&account));
-        ServerProblem {
-            standing: code.state(),
-            code,
-            message: format!(
-                "`{server}` {what} as `{account}`, the account that this token is bound to"
-            ),
-            hint: Some(site.word(&login)),
-            is_transient: false,
-            wait: None,
-        }
+        let message =
+            format!("`{server}` {what} as `{account}`, the account that this token is bound to");
+        ServerProblem::new(Code::SignInRequired, message).with_hint(site.word(&login))
     }
 
     async fn open_as(&self, pin: Option<&AccountPin>) -> Result<Opened, ServerProblem> {
@@ -324,18 +317,13 @@ impl LazyServer {
             && approved.is_open().await
             && let Some(stream) = shared.connect(&approved).await
         {
-            return Ok(Opened {
-                connection: sharing::into_connection(stream),
-                // The gateway finds out which version the server speaks.
-                offer: OfferedEras::Legacy,
-            });
+            let connection = sharing::into_connection(stream);
+            // The gateway finds out which version the server speaks.
+            return Ok(Opened::new(connection, OfferedEras::Legacy));
         }
         self.note_presence(&approved).await;
         let connected = approved.open().await.map_err(|error| error.problem())?;
-        Ok(Opened {
-            connection: connected.connection,
-            offer: connected.offer,
-        })
+        Ok(Opened::new(connected.connection, connected.offer))
     }
 }
 
@@ -414,10 +402,7 @@ impl Upstream for LazyServer {
                 return Err(self.no_service_sign_in(account, "has no sign-in"));
             }
             let connected = approved.open().await.map_err(|error| error.problem())?;
-            Ok(Opened {
-                connection: connected.connection,
-                offer: connected.offer,
-            })
+            Ok(Opened::new(connected.connection, connected.offer))
         })
     }
 

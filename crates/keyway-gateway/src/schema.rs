@@ -207,6 +207,7 @@ impl<'a> Schema<'a> {
 
 /// A property that a schema describes.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Property<'a> {
     /// Its name.
     pub name: &'a str,

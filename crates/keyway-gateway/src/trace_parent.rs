@@ -4,6 +4,7 @@ use http::HeaderMap;
 
 /// A `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TraceParent {
     /// The trace.
     pub trace: [u8; 16],

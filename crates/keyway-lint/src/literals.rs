@@ -18,6 +18,7 @@ use crate::secrets::{self, Finding, Position, is_credential_name};
 
 /// A literal credential in a document.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Literal {
     /// The entry it belongs to.
     pub server: Option<String>,

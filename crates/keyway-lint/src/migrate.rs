@@ -26,6 +26,7 @@ pub use self::names::VariableNaming;
 
 /// What a person asked to migrate.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Selection<'a> {
     /// The whole plugin.
     pub plugin: &'a Plugin,
@@ -36,6 +37,16 @@ pub struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
+    /// Selects documents of a plugin, and in them one entry or all.
+    #[must_use]
+    pub const fn new(plugin: &'a Plugin, files: &'a [Arc<str>], server: Option<&'a str>) -> Self {
+        Self {
+            plugin,
+            files,
+            server,
+        }
+    }
+
     /// Returns the documents to change.
     pub fn documents(&self) -> impl Iterator<Item = &'a Document> {
         let files = self.files;
@@ -65,6 +76,7 @@ impl<'a> Selection<'a> {
 
 /// The files of the plugin root besides the entries, as they were when they were read.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PluginFiles {
     /// The text of `.env`.
     pub env: Option<Secret<String>>,

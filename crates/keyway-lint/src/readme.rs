@@ -309,14 +309,13 @@ mod tests {
         let document = |name: &str, text: &str, kind| {
             Document::parse(Source::new(name, text.as_bytes()), kind)
         };
-        Plugin {
-            root: "/p".into(),
-            documents: vec![
+        Plugin::new(
+            "/p",
+            vec![
                 document(".mcp.json", entries, DocumentKind::Entries),
                 document("plugin.json", manifest, DocumentKind::Manifest),
             ],
-            ..Plugin::default()
-        }
+        )
     }
 
     #[test]
@@ -327,11 +326,10 @@ mod tests {
                 "headers": {{"Authorization": "Bearer ${{T:-{token}}}", "X-Tenant": "${{TENANT:-{token}}}"}}}}}}"#
         );
         let source = Source::new(".mcp.json", entries.as_bytes());
-        let text = section(&Plugin {
-            root: "/p".into(),
-            documents: vec![Document::parse(source, DocumentKind::Entries)],
-            ..Plugin::default()
-        });
+        let text = section(&Plugin::new(
+            "/p",
+            vec![Document::parse(source, DocumentKind::Entries)],
+        ));
         assert!(
             text.contains("`TENANT`") && !text.contains("sbp_"),
             "{text}"
@@ -343,11 +341,10 @@ mod tests {
         let entries = r#"{"neon": {"command": "npx", "args": ["neon", "${NEON_API_KEY}"]},
             "plain": {"command": "npx", "args": ["plain"]}}"#;
         let source = Source::new(".mcp.json", entries.as_bytes());
-        let text = section(&Plugin {
-            root: "/p".into(),
-            documents: vec![Document::parse(source, DocumentKind::Entries)],
-            ..Plugin::default()
-        });
+        let text = section(&Plugin::new(
+            "/p",
+            vec![Document::parse(source, DocumentKind::Entries)],
+        ));
         assert!(
             text.contains("| neon | stdio | variables that you set |"),
             "{text}"

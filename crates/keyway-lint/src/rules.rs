@@ -80,6 +80,7 @@ use crate::literals::{self, Literal};
 
 /// One rule.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Rule {
     /// Its id; the name of its file, and of its page in `keyway-code`.
     pub id: Code,

@@ -189,11 +189,7 @@ impl Corpus {
         let row = index.iter().find(|row| row["id"] == id);
         let name = row.map_or_else(|| format!("{id}.json"), |row| row["path"].clone());
         let document = Document::parse(Source::new(&name, &bytes), DocumentKind::Entries);
-        Plugin {
-            root: self.0.clone(),
-            documents: vec![document],
-            ..Plugin::default()
-        }
+        Plugin::new(self.0.clone(), vec![document])
     }
 
     fn table(&self, name: &str) -> Vec<BTreeMap<String, String>> {

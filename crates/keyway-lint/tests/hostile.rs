@@ -92,16 +92,16 @@ fn many_small_values_are_read_in_proportion_to_their_number() {
 
 fn check(text: &str, prose: &str) {
     let parse = |kind| Document::parse(Source::new("f.json", text.as_bytes()), kind);
-    let mut plugin = Plugin {
-        documents: vec![parse(DocumentKind::Entries), parse(DocumentKind::Manifest)],
-        ..Plugin::default()
-    };
+    let mut plugin = Plugin::new(
+        "",
+        vec![parse(DocumentKind::Entries), parse(DocumentKind::Manifest)],
+    );
     let readme = Source::new("README.md", prose.as_bytes());
-    let script = Program {
-        state: ProgramState::Executable,
-        inside_root: true,
-        script: Some(Source::new("h.sh", prose.as_bytes())),
-    };
+    let script = Program::new(
+        ProgramState::Executable,
+        true,
+        Some(Source::new("h.sh", prose.as_bytes())),
+    );
     plugin.snapshot.readme = Some(readme.clone());
     plugin.snapshot.prose.push(readme);
     plugin.snapshot.programs.insert("./h.sh".to_owned(), script);

@@ -61,6 +61,7 @@ pub fn aggregate_with_members(
 
 /// One server to put behind the aggregate.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Member {
     /// The name of the server, as in its entry.
     pub name: String,
@@ -70,6 +71,19 @@ pub struct Member {
     pub timeout: Option<Duration>,
     /// Its plugin and its own name, for those that record where a request went.
     pub server_id: Option<(String, String)>,
+}
+
+impl Member {
+    /// Puts a server behind the aggregate, without a limit of time and without an id.
+    #[must_use]
+    pub fn new(name: impl Into<String>, connector: Arc<dyn Connector>) -> Self {
+        Self {
+            name: name.into(),
+            connector,
+            timeout: None,
+            server_id: None,
+        }
+    }
 }
 
 /// Reaches one server: trust, credential and transport are behind this.
@@ -113,6 +127,7 @@ pub trait Connector: Send + Sync + fmt::Debug {
 
 /// A connection on which nothing has been said yet.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Opened {
     /// The connection.
     pub connection: Connection,
@@ -120,8 +135,17 @@ pub struct Opened {
     pub offer: OfferedEras,
 }
 
+impl Opened {
+    /// Takes a new connection and what to offer on it.
+    #[must_use]
+    pub const fn new(connection: Connection, offer: OfferedEras) -> Self {
+        Self { connection, offer }
+    }
+}
+
 /// How an aggregate presents itself, and its observer.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct AggregateSettings {
     /// How we introduce ourselves, to servers and to the client.
     pub info: ClientInfo,

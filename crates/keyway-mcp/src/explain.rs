@@ -12,6 +12,7 @@ use crate::session::SessionError;
 
 /// What to tell a person about an error.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Explained {
     /// The code used in every format.
     pub code: Code,

@@ -28,6 +28,7 @@ use crate::version::{ClientEra, is_of_other_era};
 
 /// The first request of a client that shows its era.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct FirstRequest {
     /// The message.
     pub frame: Frame,
@@ -38,6 +39,12 @@ pub struct FirstRequest {
 }
 
 impl FirstRequest {
+    /// Takes a request whose id and era were read before.
+    #[must_use]
+    pub const fn new(frame: Frame, id: RequestId, era: ClientEra) -> Self {
+        Self { frame, id, era }
+    }
+
     /// Reads a message; `None` if it is not a request, or could be of either era.
     #[must_use]
     pub fn read(frame: &Frame) -> Option<Self> {
@@ -66,6 +73,7 @@ pub trait Aside {
 
 /// A connection to continue with.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Negotiated {
     /// The connection, with an adapter if the server speaks the other era.
     pub connection: Connection,

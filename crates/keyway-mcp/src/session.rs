@@ -101,6 +101,7 @@ impl Request {
 
 /// A request passed on for a client: its parameters stay as they were written.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Forward<'a> {
     /// The method.
     pub method: &'a str,
@@ -110,6 +111,19 @@ pub struct Forward<'a> {
     pub timeout: Duration,
     /// Is given the notifications of progress, before the result comes.
     pub progress: Option<Progress>,
+}
+
+impl<'a> Forward<'a> {
+    /// Waits for the usual time, and drops notifications of progress.
+    #[must_use]
+    pub const fn new(method: &'a str, params: &'a str) -> Self {
+        Self {
+            method,
+            params,
+            timeout: DEFAULT_TIMEOUT,
+            progress: None,
+        }
+    }
 }
 
 impl fmt::Debug for Forward<'_> {

@@ -12,6 +12,7 @@ use crate::session::SessionError;
 
 /// Why a server is not at work, in a person's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerProblem {
     /// The state that this puts the server into.
     pub standing: ServerState,
@@ -28,6 +29,26 @@ pub struct ServerProblem {
 }
 
 impl ServerProblem {
+    /// Says what happened, in the state that the code stands for; trying again does not help.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            standing: code.state(),
+            code,
+            message: message.into(),
+            hint: None,
+            is_transient: false,
+            wait: None,
+        }
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
     /// It is still being connected to.
     #[must_use]
     pub fn connecting() -> Self {

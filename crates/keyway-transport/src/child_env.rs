@@ -76,6 +76,7 @@ impl ChildEnv {
 
 /// Which variables a child gets.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct EnvRules<'a> {
     /// What kind of child it is.
     pub reader: ChildKind,
@@ -89,7 +90,19 @@ pub struct EnvRules<'a> {
     pub host: &'a HostEnv,
 }
 
-impl EnvRules<'_> {
+impl<'a> EnvRules<'a> {
+    /// Passes on what every child of the kind gets, and what the host supplies.
+    #[must_use]
+    pub const fn new(reader: ChildKind, host: &'a HostEnv) -> Self {
+        Self {
+            reader,
+            inherit: Inherit::Listed,
+            declared: &[],
+            granted: &[],
+            host,
+        }
+    }
+
     fn passes_on(&self, name: &OsStr) -> bool {
         // Names that are not text are on no list.
         let Some(name) = name.to_str() else {
@@ -130,6 +143,7 @@ pub enum Inherit {
 
 /// What the host tells a child.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct HostEnv {
     /// The folder of the plugin.
     pub plugin_root: Option<PathBuf>,

@@ -247,6 +247,7 @@ impl fmt::Debug for Frame {
 }
 
 /// The members of a message that decide where it goes.
+#[non_exhaustive]
 pub struct Envelope<'a> {
     /// The id as written; absent in notifications.
     id: Option<Raw<'a>>,

@@ -22,6 +22,7 @@ use crate::launch::{
 };
 
 /// A headers helper, ready to be run any number of times.
+#[non_exhaustive]
 pub struct Helper {
     /// The binary that starts it.
     pub launcher: Launcher,
@@ -41,6 +42,24 @@ pub struct Helper {
     pub log: Option<Log>,
     /// Called right before and right after the start: are the files still those approved?
     pub verify: Option<Verify>,
+}
+
+impl Helper {
+    /// Runs `command` in `folder` with nothing but `env`, hidden from what is ours.
+    #[must_use]
+    pub fn new(launcher: Launcher, command: HelperCommand, env: ChildEnv, folder: PathBuf) -> Self {
+        Self {
+            launcher,
+            command,
+            env,
+            folder,
+            root: None,
+            isolation: Isolation::default(),
+            secrets: Vec::new(),
+            log: None,
+            verify: None,
+        }
+    }
 }
 
 /// The ways to write a helper; variables of the host in a path are already filled in.

@@ -49,6 +49,7 @@ pub use self::tls::{ClientIdentity, RootCertificates};
 
 /// What all connections of a process share.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct HttpSettings {
     /// The certificate authorities to trust.
     pub root_certificates: RootCertificates,

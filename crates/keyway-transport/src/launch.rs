@@ -260,6 +260,7 @@ fn namespaces(isolation: &Isolation) -> [&'static str; 2] {
 
 /// A program to start, with everything that it gets.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Program {
     /// A path, or a name to look up in the `PATH` of `env`.
     pub command: Secret<String>,
@@ -271,6 +272,21 @@ pub struct Program {
     pub folder: PathBuf,
     /// What it is kept from.
     pub isolation: Isolation,
+}
+
+impl Program {
+    /// Starts `command` without arguments, in `folder` with nothing but `env`, hidden from what is
+    /// ours.
+    #[must_use]
+    pub fn new(command: Secret<String>, env: ChildEnv, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            command,
+            args: Vec::new(),
+            env,
+            folder: folder.into(),
+            isolation: Isolation::default(),
+        }
+    }
 }
 
 /// A child that is about to run, or already does.

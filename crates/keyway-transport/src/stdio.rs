@@ -27,6 +27,7 @@ use crate::launch::{
 use crate::queue::queue;
 
 /// A stdio server to start.
+#[non_exhaustive]
 pub struct StdioServer {
     /// The program as written in the entry, for messages.
     pub label: String,
@@ -41,6 +42,18 @@ pub struct StdioServer {
 }
 
 impl StdioServer {
+    /// Starts a program; `label` is what messages call it.
+    #[must_use]
+    pub fn new(label: impl Into<String>, program: Program) -> Self {
+        Self {
+            label: label.into(),
+            program,
+            secrets: Vec::new(),
+            log: None,
+            verify: None,
+        }
+    }
+
     /// Starts the server; the connection is up when nothing but the program's own start is left.
     ///
     /// # Errors

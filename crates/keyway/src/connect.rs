@@ -118,24 +118,20 @@ pub(crate) fn child_env(
     target: Target<'_>,
     host: &HostEnv,
 ) -> ChildEnv {
-    let rules = EnvRules {
-        reader,
-        inherit: inherit(target.confinement),
-        declared,
-        granted: target.grants,
-        host,
-    };
+    let mut rules = EnvRules::new(reader, host);
+    rules.inherit = inherit(target.confinement);
+    rules.declared = declared;
+    rules.granted = target.grants;
     ChildEnv::build(environment.iter().cloned(), &rules)
 }
 
 pub(crate) fn host_env(target: Target<'_>) -> HostEnv {
     let some = |path: &PathBuf| (!path.as_os_str().is_empty()).then(|| path.clone());
-    HostEnv {
-        plugin_root: some(&target.host.plugin_root),
-        plugin_data: some(&target.host.plugin_data),
-        project_dir: some(&target.host.project_dir),
-        ..HostEnv::default()
-    }
+    let mut env = HostEnv::default();
+    env.plugin_root = some(&target.host.plugin_root);
+    env.plugin_data = some(&target.host.plugin_data);
+    env.project_dir = some(&target.host.project_dir);
+    env
 }
 
 pub(crate) fn exposed(pairs: &[(String, Resolved)]) -> Vec<(String, Secret<String>)> {

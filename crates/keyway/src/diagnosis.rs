@@ -25,7 +25,7 @@ use keyway_config::method::Method;
 use keyway_config::resolve::ServerSpec;
 use keyway_config::source::Location;
 use keyway_mcp::declaration_site::DeclarationSite;
-use keyway_mcp::explain::{Explained, Explainer, explain, explain_session, naming};
+use keyway_mcp::explain::{Explainer, explain, explain_session, naming};
 use keyway_mcp::session::{Era, SessionError};
 #[cfg(feature = "callback")]
 use keyway_transport::CallbackListener;
@@ -276,12 +276,9 @@ pub fn explainer(spec: ServerSpec, site: DeclarationSite) -> Explainer {
     Arc::new(move |error| {
         let mut explained = explain(error);
         if let Some(found) = refine(error, Evidence::of(&spec)) {
-            explained = Explained {
-                code: found.code,
-                message: found.message,
-                hint: Some(found.hint),
-                ..explained
-            };
+            explained.code = found.code;
+            explained.message = found.message;
+            explained.hint = Some(found.hint);
         }
         explained.hint = explained.hint.map(|hint| site.word(&hint));
         explained

@@ -140,11 +140,22 @@ impl WriteError {
 /// Why a migration stopped, and how far it got.
 #[derive(Debug, Error)]
 #[error("{}", stopped(written))]
+#[non_exhaustive]
 pub struct MigrateError {
     /// The files that were written before, as a person would write them.
     pub written: Vec<String>,
     /// What stood in the way.
     pub source: MigrateFault,
+}
+
+/// Nothing was written.
+impl From<MigrateFault> for MigrateError {
+    fn from(source: MigrateFault) -> Self {
+        Self {
+            written: Vec::new(),
+            source,
+        }
+    }
 }
 
 /// What stood in the way of a migration.

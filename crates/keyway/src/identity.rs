@@ -20,6 +20,7 @@ use crate::read;
 
 /// Where a certificate and its key are.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Files {
     /// The certificate, then those that lead to a root.
     pub certificate: PathBuf,
@@ -81,6 +82,23 @@ impl IdentityError {
 }
 
 impl Files {
+    /// Names both files; the key is not encrypted, unless a passphrase is added.
+    #[must_use]
+    pub const fn new(certificate: PathBuf, key: PathBuf) -> Self {
+        Self {
+            certificate,
+            key,
+            passphrase: None,
+        }
+    }
+
+    /// Adds what opens the key.
+    #[must_use]
+    pub fn with_passphrase(mut self, passphrase: Option<Secret<String>>) -> Self {
+        self.passphrase = passphrase;
+        self
+    }
+
     /// Reads both files and opens the key.
     ///
     /// # Errors
@@ -90,10 +108,7 @@ impl Files {
     pub fn read(&self) -> Result<ClientIdentity, IdentityError> {
         let chain = bounded(&self.certificate)?;
         let key = Secret::new(bounded(&self.key)?);
-        Ok(ClientIdentity {
-            chain,
-            key: self.open(key)?,
-        })
+        Ok(ClientIdentity::new(chain, self.open(key)?))
     }
 
     fn open(&self, key: Secret<Vec<u8>>) -> Result<Secret<Vec<u8>>, IdentityError> {

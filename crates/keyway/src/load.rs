@@ -174,23 +174,19 @@ impl Loader {
 
     /// Adds to the documents what they speak of.
     fn finish(&self, root: &Root, reader: Reader<'_>, around: &Around, extent: Extent) -> Loaded {
-        let mut plugin = Plugin {
-            root: root.canonical.clone(),
-            documents: reader.documents,
-            snapshot: Snapshot::default(),
-        };
+        let mut plugin = Plugin::new(&root.canonical, reader.documents);
         let mut paths = reader.paths;
         let prose = around.prose.within(extent);
         paths.extend(prose.paths);
         let (programs, scripts) = programs::find(root, &plugin, self.home.as_deref());
         paths.extend(scripts);
-        plugin.snapshot = Snapshot {
-            readme: prose.readme,
-            prose: prose.sources,
-            env_files: env_files::find(root, &plugin, around.repository.as_ref(), extent),
-            programs,
-            references: reader.references,
-        };
+        let mut snapshot = Snapshot::default();
+        snapshot.readme = prose.readme;
+        snapshot.prose = prose.sources;
+        snapshot.env_files = env_files::find(root, &plugin, around.repository.as_ref(), extent);
+        snapshot.programs = programs;
+        snapshot.references = reader.references;
+        plugin.snapshot = snapshot;
         Loaded { plugin, paths }
     }
 }

@@ -35,14 +35,14 @@ pub fn surroundings(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
     let shown = |name: &str| loaded.plugin.shown(name);
     // A dangling link reads as nothing, and nothing is written through it.
     let env = text(&env, &shown(ENV))?;
-    Ok(PluginFiles {
-        env: env.map(Secret::new),
-        env_obstacle,
-        env_is_ignored: is_ignored(root),
-        example: text(&root.join(EXAMPLE), &shown(EXAMPLE))?,
-        ignore: text(&root.join(IGNORE), &shown(IGNORE))?,
-        tracked: tracked(loaded, repository.as_ref()),
-    })
+    let mut files = PluginFiles::default();
+    files.env = env.map(Secret::new);
+    files.env_obstacle = env_obstacle;
+    files.env_is_ignored = is_ignored(root);
+    files.example = text(&root.join(EXAMPLE), &shown(EXAMPLE))?;
+    files.ignore = text(&root.join(IGNORE), &shown(IGNORE))?;
+    files.tracked = tracked(loaded, repository.as_ref());
+    Ok(files)
 }
 
 /// Says why nothing may be written to `.env` of a folder.

@@ -78,6 +78,7 @@ pub struct ToolPolicy {
 /// What paths in the file are relative to.
 #[cfg(feature = "settings-file")]
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Around<'a> {
     /// The folder of the file.
     pub folder: Option<&'a Path>,

@@ -150,11 +150,7 @@ mod tests {
         let parse = |(text, kind): &(&str, DocumentKind)| {
             Document::parse(Source::new("f.json", text.as_bytes()), *kind)
         };
-        Plugin {
-            root: "/plugin".into(),
-            documents: files.iter().map(parse).collect(),
-            ..Plugin::default()
-        }
+        Plugin::new("/plugin", files.iter().map(parse).collect())
     }
 
     fn words(plugin: &Plugin) -> Vec<(String, &'static str, Option<&'static str>)> {

@@ -29,11 +29,20 @@ pub(crate) use self::records::{Discovery, Registrations, ToolLists};
 ///
 /// It runs in a shell with the given environment, each time that the key is needed.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct KeyCommand {
     /// The line.
     pub line: OsString,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+impl KeyCommand {
+    /// Takes the line and all of its environment.
+    #[must_use]
+    pub const fn new(line: OsString, environment: Vec<(OsString, OsString)>) -> Self {
+        Self { line, environment }
+    }
 }
 
 impl KeySupplier for KeyCommand {

@@ -54,6 +54,7 @@ impl fmt::Debug for Server {
 
 /// What signing in needs of the outside world.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Ports {
     /// For authorization servers and metadata.
     pub http: Arc<dyn HttpClient>,
@@ -76,6 +77,66 @@ pub struct Ports {
     /// What renewals are handed to so that they survive the end of this process; without it they
     /// run here.
     pub carrier: Option<Arc<dyn ExchangeCarrier>>,
+}
+
+impl Ports {
+    /// Takes what every sign-in needs. No person is asked, nothing observes it, and renewals run
+    /// in this process.
+    #[must_use]
+    pub fn new(
+        http: Arc<dyn HttpClient>,
+        clock: Arc<dyn Clock>,
+        tasks: Arc<dyn Tasks>,
+        stores: SignInStores,
+    ) -> Self {
+        let SignInStores {
+            grants,
+            records,
+            documents,
+        } = stores;
+        Self {
+            http,
+            clock,
+            tasks,
+            grants,
+            records,
+            documents,
+            interaction: None,
+            observer: ServerObserver::default(),
+            account_pin: None,
+            carrier: None,
+        }
+    }
+}
+
+/// Where sign-ins, registrations and discovery documents are stored.
+#[derive(Clone)]
+pub struct SignInStores {
+    grants: Arc<dyn GrantStore>,
+    records: Arc<dyn RecordStore>,
+    documents: Arc<dyn DocumentCache>,
+}
+
+impl SignInStores {
+    /// Takes one store of each kind; one type may be all three.
+    #[must_use]
+    pub fn new(
+        grants: Arc<dyn GrantStore>,
+        records: Arc<dyn RecordStore>,
+        documents: Arc<dyn DocumentCache>,
+    ) -> Self {
+        Self {
+            grants,
+            records,
+            documents,
+        }
+    }
+}
+
+impl fmt::Debug for SignInStores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignInStores").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Ports {

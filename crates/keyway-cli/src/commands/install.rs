@@ -424,7 +424,7 @@ fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Co
     let below = below.to_string_lossy();
     let dialect = host_file(work.file().client().read_as).map(|(dialect, _)| dialect);
     let folder = match dialect.and_then(KnownPath::of) {
-        Some(KnownPath(name)) => format!("${{{name}}}"),
+        Some(known) => format!("${{{}}}", known.name()),
         None => ".".to_owned(),
     };
     let root = match below.as_ref() {

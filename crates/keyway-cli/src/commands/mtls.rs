@@ -41,11 +41,8 @@ pub(crate) struct Mtls {
 pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, CliError> {
     harden_self().map_err(|source| keyway::Error::Harden { source })?;
     let url = address()?;
-    let files = Files {
-        certificate: arguments.cert.clone(),
-        key: arguments.key.clone(),
-        passphrase: arguments.passphrase()?,
-    };
+    let files = Files::new(arguments.cert.clone(), arguments.key.clone())
+        .with_passphrase(arguments.passphrase()?);
     let mut network = settings::http(&context.network()?)?;
     network.identity = Some(files.read()?);
     if let Some(roots) = &arguments.cacert {

@@ -168,10 +168,7 @@ impl ValueSource {
             }
             Self::File(path) => {
                 let replaced = env_file::replace(path, (name, new));
-                replaced.map_err(|source| MigrateError {
-                    written: Vec::new(),
-                    source,
-                })?;
+                replaced.map_err(MigrateError::from)?;
                 printable(&path.to_string_lossy())
             }
             Self::Vault => {

@@ -158,18 +158,11 @@ impl Runner {
             settings.naming = Naming::Bare;
         }
         let plugin = host.plugin(Arc::clone(self.plugin.loaded()));
-        let members = self.names.iter().map(|name| Member {
-            name: name.clone(),
-            connector: Arc::new(LazyServer::new(
-                plugin.clone(),
-                name.clone(),
-                LazyServerOptions {
-                    shared: self.shared.clone(),
-                    ..LazyServerOptions::default()
-                },
-            )),
-            timeout: None,
-            server_id: None,
+        let members = self.names.iter().map(|name| {
+            let mut options = LazyServerOptions::default();
+            options.shared.clone_from(&self.shared);
+            let server = LazyServer::new(plugin.clone(), name.clone(), options);
+            Member::new(name, Arc::new(server))
         });
         aggregate(members.collect(), settings)
     }

@@ -327,20 +327,12 @@ fn moved(
     if count == 0 {
         return Ok((text, env));
     }
-    let plugin = Plugin {
-        documents: vec![document],
-        ..Plugin::default()
-    };
-    let scope = Selection {
-        plugin: &plugin,
-        files: &[DOCUMENT.into()],
-        server: Some(server),
-    };
-    let around = PluginFiles {
-        env: env.clone(),
-        env_is_ignored: true,
-        ..PluginFiles::default()
-    };
+    let plugin = Plugin::new("", vec![document]);
+    let files = [DOCUMENT.into()];
+    let scope = Selection::new(&plugin, &files, Some(server));
+    let mut around = PluginFiles::default();
+    around.env.clone_from(&env);
+    around.env_is_ignored = true;
     let plan = plan_named(&scope, environment, &around, VariableNaming::ByServer);
     variables.extend(plan.variables().into_iter().map(str::to_owned));
     let text = plan.documents.first().map(|change| change.after.clone());

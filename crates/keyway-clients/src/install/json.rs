@@ -110,10 +110,7 @@ fn insert<'a>(
     let members = object.as_object().map(|object| object.members.as_slice());
     let last = members.and_then(<[_]>::last);
     let start = last.map_or(object.span.start + 1, |last| last.value.span.end);
-    let gap = Span {
-        start,
-        end: object.span.end.saturating_sub(1),
-    };
+    let gap = Span::between(start, object.span.end.saturating_sub(1));
     let gap = source.slice(gap);
     let kept = gap.trim_end();
     let own_line = last.is_some_and(|last| starts_line(source, last.key_span));
@@ -160,11 +157,7 @@ fn insert<'a>(
 
 /// Reads the text as the client would.
 pub(super) fn read(source: &Source, tolerance: Tolerance) -> Result<Tree, InstallError> {
-    let root = root(source, tolerance)?;
-    Ok(Tree {
-        root,
-        faults: Vec::new(),
-    })
+    root(source, tolerance).map(Tree::new)
 }
 
 /// Reads the text as the client would; `None` if there is nothing in it.
@@ -264,14 +257,14 @@ fn mark(text: &str) -> usize {
 fn starts_line(source: &Source, span: Span) -> bool {
     let start = source.line_start(span.start);
     let end = span.start;
-    start > 0 && source.slice(Span { start, end }).trim().is_empty()
+    start > 0 && source.slice(Span::between(start, end)).trim().is_empty()
 }
 
 /// Returns the blanks at the beginning of the line on which `span` begins.
 fn indent_of(source: &Source, span: Span) -> &str {
     let start = source.line_start(span.start);
     let end = span.start;
-    let line = source.slice(Span { start, end });
+    let line = source.slice(Span::between(start, end));
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     let blanks = line.len() - line.trim_start().len();
     line.get(..blanks).unwrap_or_default()

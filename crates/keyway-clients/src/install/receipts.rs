@@ -18,6 +18,7 @@ use keyway::{read, write};
 
 /// The record of everything that is installed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Receipts {
     folder: PathBuf,
     before: Option<Vec<u8>>,
@@ -27,6 +28,7 @@ pub struct Receipts {
 
 /// One entry that was written.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Receipt {
     /// The name of the client.
     pub client: String,

@@ -194,11 +194,11 @@ fn members(servers: &[Arc<ServedServer>], principal: &Principal, route: &Route) 
         Route::All(_) => principal.opens(&server.plugin, &server.name),
     };
     let bound = servers.iter().filter(is_reached);
-    let member = |server: &Arc<ServedServer>| Member {
-        name: display_name(servers, server),
-        connector: Arc::clone(&server.upstream) as Arc<dyn Connector>,
-        timeout: None,
-        server_id: Some((server.plugin.clone(), server.name.clone())),
+    let member = |server: &Arc<ServedServer>| {
+        let connector = Arc::clone(&server.upstream) as Arc<dyn Connector>;
+        let mut member = Member::new(display_name(servers, server), connector);
+        member.server_id = Some((server.plugin.clone(), server.name.clone()));
+        member
     };
     bound.map(member).collect()
 }

@@ -112,15 +112,10 @@ pub trait Upstream: Connector {
         pin: Option<&'a AccountPin>,
     ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         let _ = (account, pin);
-        let code = Code::SignInRequired;
-        Box::pin(std::future::ready(Err(ServerProblem {
-            standing: code.state(),
-            code,
-            message: "the server has no sign-ins for service accounts".to_owned(),
-            hint: None,
-            is_transient: false,
-            wait: None,
-        })))
+        Box::pin(std::future::ready(Err(ServerProblem::new(
+            Code::SignInRequired,
+            "the server has no sign-ins for service accounts",
+        ))))
     }
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.

@@ -137,7 +137,7 @@ impl Connector for Echo {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
             let offer = OfferedEras::Legacy;
-            Ok(Opened { connection, offer })
+            Ok(Opened::new(connection, offer))
         })
     }
 }

@@ -135,14 +135,12 @@ impl UpstreamConnection {
         streams: Arc<EventStreams>,
     ) -> io::Result<OpenedUpstream> {
         let mut early = EarlyEvents::default();
-        let first = FirstRequest {
-            frame,
-            id: asked.id.clone(),
-            era,
-        };
+        let first = FirstRequest::new(frame, asked.id.clone(), era);
         let never = std::future::pending::<io::Result<Infallible>>();
         let negotiated = negotiate(bound.connection, first, &mut early, never).await?;
-        let Outcome::Done(Negotiated { connection, answer }) = negotiated;
+        let Outcome::Done(Negotiated {
+            connection, answer, ..
+        }) = negotiated;
         let answer = match answer {
             FirstAnswer::Given(answer) => Some(answer),
             FirstAnswer::Pending => None,

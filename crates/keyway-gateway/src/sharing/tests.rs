@@ -85,7 +85,7 @@ impl Connector for Named {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         let connection = self.connection();
         let offer = OfferedEras::Legacy;
-        Box::pin(async move { Ok(Opened { connection, offer }) })
+        Box::pin(async move { Ok(Opened::new(connection, offer)) })
     }
 }
 

@@ -11,6 +11,7 @@ use url::Url;
 
 /// Where spans go, and as whose.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TraceSettings {
     /// The collector.
     pub endpoint: Url,
@@ -172,6 +173,7 @@ const fn bad(name: &'static str, what: &'static str) -> TraceSettingsError {
 /// Why no spans are sent.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("`{name}`: {what}")]
+#[non_exhaustive]
 pub struct TraceSettingsError {
     /// The variable.
     pub name: &'static str,

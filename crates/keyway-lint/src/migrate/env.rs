@@ -34,6 +34,7 @@ use crate::literals::{self, Literal, LiteralPlace};
 
 /// What would change, in the order in which it is to be written.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct EnvPlan {
     /// `.gitignore`, which must list `.env` before there is one.
     pub ignore: Option<TextChange>,
@@ -53,6 +54,7 @@ pub struct EnvPlan {
 
 /// A literal that moves to a variable.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Move {
     /// The variable.
     pub variable: String,
@@ -74,6 +76,7 @@ pub struct Move {
 
 /// `.env` before and after; the text may be the same where only the permissions matter.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct EnvChange {
     /// The file as a person would write it.
     pub file: Arc<str>,

@@ -186,13 +186,10 @@ fn is_credential(header: &Member) -> bool {
 
 fn with_type(source: &Source, entry: Span, server: &DeclaredServer) -> Edit {
     let start = entry.start + 1;
-    let inside = source.slice(Span {
-        start,
-        end: entry.end,
-    });
+    let inside = source.slice(Span::between(start, entry.end));
     let layout: String = inside.chars().take_while(|c| c.is_whitespace()).collect();
     let text = format!("{layout}\"type\": {},", quote(server.transport.as_str()));
-    Edit::replace(source, Span { start, end: start }, text)
+    Edit::replace(source, Span::between(start, start), text)
 }
 
 fn refuse(

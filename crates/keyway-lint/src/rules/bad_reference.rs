@@ -55,10 +55,7 @@ mod tests {
     fn only_files_that_were_not_found_are_reported() {
         let text = r#"{"mcpServers": ["./a.json", "../b.json", "./c.json"]}"#;
         let source = Source::new("plugin.json", text.as_bytes());
-        let mut plugin = Plugin {
-            documents: vec![Document::parse(source, DocumentKind::Manifest)],
-            ..Plugin::default()
-        };
+        let mut plugin = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
         let known = [
             ("./a.json", Reference::Read),
             ("../b.json", Reference::OutsidePlugin),

@@ -49,12 +49,9 @@ mod tests {
 
     fn plugin(fields: &str, path: &str, ignored: Option<bool>) -> Plugin {
         let mut plugin = entry(fields);
-        plugin.snapshot.env_files.push(EnvFile {
-            path: path.to_owned(),
-            exists: true,
-            ignored,
-            tracked: false,
-        });
+        let mut file = EnvFile::new(path);
+        file.ignored = ignored;
+        plugin.snapshot.env_files.push(file);
         plugin
     }
 

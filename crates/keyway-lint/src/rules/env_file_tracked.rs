@@ -47,12 +47,10 @@ mod tests {
             (".env.example", true, 0),
         ] {
             let mut plugin = entry(r#""command": "node""#);
-            plugin.snapshot.env_files.push(EnvFile {
-                path: path.to_owned(),
-                exists: true,
-                ignored: Some(false),
-                tracked,
-            });
+            let mut file = EnvFile::new(path);
+            file.ignored = Some(false);
+            file.tracked = tracked;
+            plugin.snapshot.env_files.push(file);
             assert_eq!(
                 findings("env-file-tracked", &plugin).len(),
                 expected,

@@ -114,11 +114,11 @@ mod tests {
     const SCRIPT: &str = "#!/bin/sh\nprintf '{\"X-API-Key\": \"%s\"}' \"$API_KEY$SIGNING_SECRET$HOST_MCP_SERVER_URL$HTTPS_PROXY\"\n";
 
     fn with_script(mut plugin: Plugin) -> Plugin {
-        let program = Program {
-            state: ProgramState::Executable,
-            inside_root: true,
-            script: Some(Source::new("h.sh", SCRIPT.as_bytes())),
-        };
+        let program = Program::new(
+            ProgramState::Executable,
+            true,
+            Some(Source::new("h.sh", SCRIPT.as_bytes())),
+        );
         plugin
             .snapshot
             .programs

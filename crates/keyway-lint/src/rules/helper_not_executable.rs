@@ -86,11 +86,7 @@ mod tests {
     fn plugin(state: ProgramState) -> Plugin {
         let mut plugin =
             entry(r#""type": "http", "url": "https://h.example", "headersHelper": "./h.sh""#);
-        let program = Program {
-            state,
-            inside_root: true,
-            script: None,
-        };
+        let program = Program::new(state, true, None);
         plugin
             .snapshot
             .programs

@@ -74,11 +74,7 @@ mod tests {
         let mut plugin = entry(&format!(
             r#""type": "http", "url": "https://h.example", "headersHelper": {helper}"#
         ));
-        let program = Program {
-            state: ProgramState::Executable,
-            inside_root,
-            script: None,
-        };
+        let program = Program::new(ProgramState::Executable, inside_root, None);
         plugin.snapshot.programs.insert(key.to_owned(), program);
         pointers("helper-outside-plugin", &plugin).len()
     }

@@ -106,11 +106,11 @@ mod tests {
         let mut plugin = entry(&format!(
             r#""type": "http", "url": "https://h.example", {fields}"#
         ));
-        let program = Program {
-            state: ProgramState::Executable,
-            inside_root: true,
-            script: Some(Source::new("h.sh", script.as_bytes())),
-        };
+        let program = Program::new(
+            ProgramState::Executable,
+            true,
+            Some(Source::new("h.sh", script.as_bytes())),
+        );
         plugin
             .snapshot
             .programs

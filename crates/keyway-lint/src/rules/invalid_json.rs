@@ -77,10 +77,7 @@ fn check_whole(document: &Document, report: &mut Report<'_>) {
             report.at(source, Span::default(), &Pointer::default(), message);
         }
         Some(Defect::NotUtf8 { offset }) => {
-            let span = Span {
-                start: offset,
-                end: offset,
-            };
+            let span = Span::between(offset, offset);
             report.at(
                 source,
                 span,

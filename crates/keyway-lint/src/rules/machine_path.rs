@@ -85,7 +85,8 @@ fn is_person(name: &str) -> bool {
 
 fn hint(document: &Document) -> String {
     match KnownPath::of(document.dialect) {
-        Some(KnownPath(name)) => {
+        Some(known) => {
+            let name = known.name();
             format!("write it relative to the project: `${{{name}}}/…`")
         }
         None => "write a path that every machine has, or a name that is found in `PATH`".to_owned(),

@@ -37,13 +37,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         };
         let start = server.span.start + 1;
         let source = &document.source;
-        let text = source.slice(Span {
-            start,
-            end: server.span.end,
-        });
+        let text = source.slice(Span::between(start, server.span.end));
         let layout: String = text.chars().take_while(|c| c.is_whitespace()).collect();
         let inserted = format!("{layout}\"type\": {},", quote(transport));
-        let edits = vec![Edit::replace(source, Span { start, end: start }, inserted)];
+        let edits = vec![Edit::replace(source, Span::between(start, start), inserted)];
         let (message, severity) = if dialect.is_contract() {
             (format!("no `type`; taken to be `{transport}`"), None)
         } else {

@@ -29,7 +29,7 @@ fn seed_5_3_1_credentials_are_passed_through_env() {
 fn seed_5_3_2_a_dotenv_file_fills_what_the_shell_leaves_open() {
     let shell = Variables::from_pairs([("DB_USER", "from-shell"), ("DB_PASSWORD", "")]);
     let file = env_file::parse("DATABASE_URL=db\nDB_USER=from-file\nexport DB_PASSWORD='p w'\n");
-    let both = Layered(&shell, &file);
+    let both = Layered::new(&shell, &file);
     let trial = Trial::entry(DATABASE);
     let host = trial.plugin().host_variables();
     let Ok(spec) = resolve(trial.server(), &Scope::new(&host, &both)) else {

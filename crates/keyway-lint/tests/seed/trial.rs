@@ -23,11 +23,10 @@ impl Trial {
     /// Reads a whole file.
     pub(crate) fn file(text: &str) -> Self {
         let source = Source::new(".mcp.json", text.as_bytes());
-        let plugin = Plugin {
-            root: "/plugin".into(),
-            documents: vec![Document::parse(source, DocumentKind::Entries)],
-            ..Plugin::default()
-        };
+        let plugin = Plugin::new(
+            "/plugin",
+            vec![Document::parse(source, DocumentKind::Entries)],
+        );
         Self {
             plugin,
             variables: Variables::default(),
@@ -72,22 +71,20 @@ impl Trial {
 
     /// Puts a `.env` into the plugin folder.
     pub(crate) fn env_file(mut self, versioned: Versioned) -> Self {
-        self.plugin.snapshot.env_files.push(EnvFile {
-            path: ".env".to_owned(),
-            exists: true,
-            ignored: Some(versioned == Versioned::Ignored),
-            tracked: versioned == Versioned::Committed,
-        });
+        let mut file = EnvFile::new(".env");
+        file.ignored = Some(versioned == Versioned::Ignored);
+        file.tracked = versioned == Versioned::Committed;
+        self.plugin.snapshot.env_files.push(file);
         self
     }
 
     /// Puts a script where the helper `text` leads to.
     pub(crate) fn script(mut self, text: &str, state: ProgramState, script: &str) -> Self {
-        let program = Program {
+        let program = Program::new(
             state,
-            inside_root: true,
-            script: Some(Source::new("scripts/headers.sh", script.as_bytes())),
-        };
+            true,
+            Some(Source::new("scripts/headers.sh", script.as_bytes())),
+        );
         let programs = &mut self.plugin.snapshot.programs;
         programs.insert(text.to_owned(), program);
         self

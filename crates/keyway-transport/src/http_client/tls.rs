@@ -36,11 +36,20 @@ impl Default for RootCertificates {
 
 /// A client certificate with its key, both in PEM.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ClientIdentity {
     /// The certificate, then those that lead to a root.
     pub chain: Vec<u8>,
     /// The private key: PKCS#8, PKCS#1 or SEC1, not encrypted.
     pub key: Secret<Vec<u8>>,
+}
+
+impl ClientIdentity {
+    /// Takes a certificate chain and its key; whether they belong together is seen by the client.
+    #[must_use]
+    pub const fn new(chain: Vec<u8>, key: Secret<Vec<u8>>) -> Self {
+        Self { chain, key }
+    }
 }
 
 /// TLS for all clients of the process; copies share everything.

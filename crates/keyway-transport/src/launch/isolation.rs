@@ -38,6 +38,7 @@ use super::stage::LaunchStage;
 
 /// What a child is to be kept from.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Isolation {
     /// How much.
     pub profile: IsolationProfile,

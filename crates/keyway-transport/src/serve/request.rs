@@ -27,6 +27,7 @@ use crate::times::BODY_CHUNK_TIMEOUT;
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Inbound {
     /// Its sender.
     pub peer: Peer,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use keyway_auth::ports::HelperRunner;
 use keyway_auth::{HelperFault, parse_helper_output};
 use keyway_transport::{
-    ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Inherit,
+    ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv,
 };
 use tempfile::TempDir;
 
@@ -18,17 +18,11 @@ use crate::{CHILD, DEADLINE, LogLines, PATH, is_alive, launcher, program, until}
 pub(crate) fn helper(args: &[&str]) -> Helper {
     let program = program(&[]);
     let words = std::iter::once(CHILD).chain(args.iter().copied());
-    Helper {
-        launcher: launcher(),
-        command: HelperCommand::Words(words.map(str::to_owned).collect()),
-        env: program.env,
-        folder: "/".into(),
-        root: None,
-        isolation: program.isolation,
-        secrets: vec!["CANARY".to_owned().into()],
-        log: None,
-        verify: None,
-    }
+    let command = HelperCommand::Words(words.map(str::to_owned).collect());
+    let mut helper = Helper::new(launcher(), command, program.env, "/".into());
+    helper.isolation = program.isolation;
+    helper.secrets = vec!["CANARY".to_owned().into()];
+    helper
 }
 
 async fn run(helper: &Helper) -> Result<Vec<(String, String)>, HelperFault> {
@@ -162,20 +156,13 @@ async fn helper_has_empty_stdin_and_runs_in_its_directory() {
 #[tokio::test]
 async fn d09_a_helper_gets_exactly_its_environment() {
     let mut dumping = helper(&["helper", "env"]);
-    let host = HostEnv {
-        plugin_root: Some("/p".into()),
-        server_name: Some("search".into()),
-        server_url: Some("https://search.example/mcp".into()),
-        ..HostEnv::default()
-    };
+    let mut host = HostEnv::default();
+    host.plugin_root = Some("/p".into());
+    host.server_name = Some("search".into());
+    host.server_url = Some("https://search.example/mcp".into());
     let granted = ["SIGNING".to_owned()];
-    let rules = EnvRules {
-        reader: ChildKind::Helper,
-        inherit: Inherit::Listed,
-        declared: &[],
-        granted: &granted,
-        host: &host,
-    };
+    let mut rules = EnvRules::new(ChildKind::Helper, &host);
+    rules.granted = &granted;
     let person = [
         ("PATH", PATH),
         ("FOO_TOKEN", "CANARY"),
@@ -215,11 +202,12 @@ async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
     fs::create_dir(at("folder")).unwrap();
     std::os::unix::fs::symlink("/bin/sh", at("out")).unwrap();
     put_unexecutable(&at("data.sh"));
-    let in_plugin = |text: &str| Helper {
-        command: HelperCommand::Program(text.to_owned()),
-        folder: root.clone(),
-        root: Some(root.clone()),
-        ..helper(&[])
+    let in_plugin = |text: &str| {
+        let mut helper = helper(&[]);
+        helper.command = HelperCommand::Program(text.to_owned());
+        helper.folder.clone_from(&root);
+        helper.root = Some(root.clone());
+        helper
     };
     assert_eq!(
         run(&in_plugin("./a b/h.sh")).await.unwrap(),
@@ -256,9 +244,10 @@ fn put_unexecutable(path: &Path) {
 
 #[tokio::test]
 async fn shell_line_is_run_by_the_shell_and_a_missing_command_is_reported() {
-    let shell = |line: &str| Helper {
-        command: HelperCommand::Shell(line.to_owned()),
-        ..helper(&[])
+    let shell = |line: &str| {
+        let mut helper = helper(&[]);
+        helper.command = HelperCommand::Shell(line.to_owned());
+        helper
     };
     let piped = shell("printf '{\"X\": \"%s\"}' \"$DECLARED\" | cat");
     assert_eq!(run(&piped).await.unwrap(), [pair("x", "value")]);

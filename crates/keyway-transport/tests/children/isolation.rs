@@ -64,19 +64,18 @@ impl Home {
     }
 
     fn isolation(&self, profile: IsolationProfile, mechanism: IsolationMechanism) -> Isolation {
-        Isolation {
-            profile,
-            mechanism,
-            hidden: [
-                "keyway/data",
-                "keyway/config",
-                "keyway/runtime",
-                "elsewhere.key",
-            ]
-            .map(|path| self.at(path))
-            .to_vec(),
-            ..Isolation::default()
-        }
+        let mut isolation = Isolation::default();
+        isolation.profile = profile;
+        isolation.mechanism = mechanism;
+        isolation.hidden = [
+            "keyway/data",
+            "keyway/config",
+            "keyway/runtime",
+            "elsewhere.key",
+        ]
+        .map(|path| self.at(path))
+        .to_vec();
+        isolation
     }
 
     fn params(&self) -> Value {
@@ -296,10 +295,11 @@ async fn the_nearest_folder_decides_whether_a_confined_program_may_write() {
             println!("SKIPPED: {level}");
             continue;
         }
-        let isolation = |granted: &[&str]| Isolation {
-            granted: granted.iter().map(|path| home.at(path)).collect(),
-            read_only: vec![home.at("work/plugin"), CHILD.into()],
-            ..home.isolation(IsolationProfile::Confine, mechanism)
+        let isolation = |granted: &[&str]| {
+            let mut isolation = home.isolation(IsolationProfile::Confine, mechanism);
+            isolation.granted = granted.iter().map(|path| home.at(path)).collect();
+            isolation.read_only = vec![home.at("work/plugin"), CHILD.into()];
+            isolation
         };
         put(&home.at("work/old"), "");
         for (granted, path, is_open) in [
@@ -387,10 +387,8 @@ os.execv("CHILD", ["CHILD", *sys.argv[1:]])
 async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
     let home = Home::new();
     for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
-        let granted = Isolation {
-            granted: vec![home.at("keyway/data/plugins/p"), home.at("work")],
-            ..home.isolation(IsolationProfile::Hide, mechanism)
-        };
+        let mut granted = home.isolation(IsolationProfile::Hide, mechanism);
+        granted.granted = vec![home.at("keyway/data/plugins/p"), home.at("work")];
         let script = "echo note > HOME/keyway/data/plugins/p/n; cat HOME/keyway/data/store.db";
         let (output, code) = home.shell(granted, script).await;
         let is_hidden = home
@@ -406,10 +404,8 @@ async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
 #[tokio::test]
 async fn a_confined_child_uses_the_system_and_what_was_granted() {
     let home = Home::new();
-    let confined = Isolation {
-        granted: vec![home.at("work")],
-        ..home.isolation(IsolationProfile::Confine, IsolationMechanism::Best)
-    };
+    let mut confined = home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
+    confined.granted = vec![home.at("work")];
     if !launcher().probe(&confined).await.unwrap().hides_processes() {
         println!("SKIPPED: no Landlock here");
         return;
@@ -532,10 +528,8 @@ async fn a_profile_in_the_home_is_read_hidden_or_confined_with_its_grant() {
         println!("SKIPPED: {level}");
         return;
     }
-    let granted = Isolation {
-        read_only: vec![home.at(".aws")],
-        ..confined.clone()
-    };
+    let mut granted = confined.clone();
+    granted.read_only = vec![home.at(".aws")];
     let hidden = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     for (isolation, is_read) in [(hidden, true), (granted, true), (confined, false)] {
         let mut child = helper(&[]);
@@ -569,10 +563,8 @@ async fn the_aws_command_line_reads_its_profile_hidden_or_confined_with_its_gran
         println!("SKIPPED: {level}");
         return;
     }
-    let granted = Isolation {
-        read_only: vec![home.at(".aws")],
-        ..confined.clone()
-    };
+    let mut granted = confined.clone();
+    granted.read_only = vec![home.at(".aws")];
     let hidden = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     for (isolation, expected) in [
         (hidden, "profile-key"),
@@ -602,19 +594,16 @@ async fn e13_what_is_required_and_not_available_starts_nothing() {
     weak.program.command = "/bin/sh".to_owned().into();
     let script = format!("echo x > {}", marker.display());
     weak.program.args = ["-c", &script].map(|arg| arg.to_owned().into()).to_vec();
-    weak.program.isolation = Isolation {
-        require: true,
-        ..home.isolation(IsolationProfile::Confine, IsolationMechanism::Landlock)
-    };
+    weak.program.isolation =
+        home.isolation(IsolationProfile::Confine, IsolationMechanism::Landlock);
+    weak.program.isolation.require = true;
     let error = weak.open(&launcher()).await.unwrap_err();
     assert_eq!(error.code().as_str(), "isolation-unavailable", "{error}");
     assert!(!marker.exists());
 
     let mut strong = server();
-    strong.program.isolation = Isolation {
-        require: true,
-        ..home.isolation(IsolationProfile::Hide, IsolationMechanism::Best)
-    };
+    strong.program.isolation = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
+    strong.program.isolation.require = true;
     let level = home
         .level(IsolationProfile::Hide, IsolationMechanism::Best)
         .await;

@@ -18,8 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use keyway_transport::{
-    ChildEnv, ChildKind, EnvRules, HostEnv, Inherit, Isolation, IsolationProfile, Launcher, Log,
-    Program,
+    ChildEnv, ChildKind, EnvRules, HostEnv, IsolationProfile, Launcher, Log, Program,
 };
 
 /// Where the children of the tests look for programs.
@@ -32,31 +31,20 @@ fn launcher() -> Launcher {
 /// The child of the tests with arguments, a small environment and no isolation.
 fn program(args: &[&str]) -> Program {
     let declared = [("DECLARED".to_owned(), "value".to_owned().into())];
-    let rules = EnvRules {
-        reader: ChildKind::Server,
-        inherit: Inherit::Listed,
-        declared: &declared,
-        granted: &[],
-        host: &HostEnv::default(),
-    };
+    let host = HostEnv::default();
+    let mut rules = EnvRules::new(ChildKind::Server, &host);
+    rules.declared = &declared;
     let person = [
         ("PATH", PATH),
         ("FOO_TOKEN", "CANARY"),
         ("LD_PRELOAD", "/x"),
     ];
-    Program {
-        command: CHILD.to_owned().into(),
-        args: args.iter().map(|arg| (*arg).to_owned().into()).collect(),
-        env: ChildEnv::build(
-            person.map(|(name, value)| (name.into(), value.into())),
-            &rules,
-        ),
-        folder: "/".into(),
-        isolation: Isolation {
-            profile: IsolationProfile::None,
-            ..Isolation::default()
-        },
-    }
+    let person = person.map(|(name, value)| (name.into(), value.into()));
+    let env = ChildEnv::build(person, &rules);
+    let mut program = Program::new(CHILD.to_owned().into(), env, "/");
+    program.args = args.iter().map(|arg| (*arg).to_owned().into()).collect();
+    program.isolation.profile = IsolationProfile::None;
+    program
 }
 
 /// Says whether a process exists and is not just waiting to be forgotten.

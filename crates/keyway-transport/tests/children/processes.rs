@@ -44,11 +44,9 @@ async fn everything_that_a_child_started_ends_with_it() {
         for is_closed in [true, false] {
             let mark = mark();
             let mut server = server();
-            server.program.isolation = Isolation {
-                profile,
-                mechanism,
-                ..Isolation::default()
-            };
+            server.program.isolation = Isolation::default();
+            server.program.isolation.profile = profile;
+            server.program.isolation.mechanism = mechanism;
             let mut connection = server.open(&launcher()).await.unwrap().0;
             let script = format!("{} & ", escape(&mark));
             call(

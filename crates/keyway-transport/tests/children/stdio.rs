@@ -10,13 +10,9 @@ use serde_json::{Value, json};
 use crate::{DEADLINE, LogLines, PATH, is_alive, launcher, program, until};
 
 pub(crate) fn server() -> StdioServer {
-    StdioServer {
-        label: "child".to_owned(),
-        program: program(&["server"]),
-        secrets: vec!["hunter2222".to_owned().into()],
-        log: None,
-        verify: None,
-    }
+    let mut server = StdioServer::new("child", program(&["server"]));
+    server.secrets = vec!["hunter2222".to_owned().into()];
+    server
 }
 
 async fn open(server: StdioServer) -> Connection {
@@ -200,11 +196,9 @@ async fn a_character_cut_across_reads_arrives_whole() {
 #[tokio::test]
 async fn stray_output_is_logged_redacted_and_not_forwarded() {
     let log = LogLines::default();
-    let mut connection = open(StdioServer {
-        log: Some(log.sink()),
-        ..server()
-    })
-    .await;
+    let mut server = server();
+    server.log = Some(log.sink());
+    let mut connection = open(server).await;
     let result = call(&mut connection, "noise", json!(0)).await;
     assert_eq!(result, json!("after the noise"));
     let lines = log.lines();
@@ -370,10 +364,8 @@ async fn d11_a_file_changed_before_or_during_the_start_stops_it() {
             count if count < good_answers => Ok(()),
             _ => Err("run.sh".to_owned()),
         };
-        let server = StdioServer {
-            verify: Some(std::sync::Arc::new(verify)),
-            ..server()
-        };
+        let mut server = server();
+        server.verify = Some(std::sync::Arc::new(verify));
         let error = server.open(&launcher()).await.unwrap_err();
         assert_eq!(error.code(), Code::PendingTrust);
     }

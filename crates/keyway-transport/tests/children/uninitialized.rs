@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use keyway_transport::{ChildEnv, Isolation, LaunchError, Launcher, Program, StdioServer};
+use keyway_transport::{ChildEnv, LaunchError, Launcher, Program, StdioServer};
 
 fn main() {
     let mut started = File::options()
@@ -21,19 +21,8 @@ fn main() {
     writeln!(started, "{}", std::process::id()).unwrap();
     let refused = Launcher::current();
     assert!(matches!(refused, Err(LaunchError::NotInitialized)));
-    let server = StdioServer {
-        label: "true".to_owned(),
-        program: Program {
-            command: "/bin/true".to_owned().into(),
-            args: Vec::new(),
-            env: ChildEnv::default(),
-            folder: "/".into(),
-            isolation: Isolation::default(),
-        },
-        secrets: Vec::new(),
-        log: None,
-        verify: None,
-    };
+    let program = Program::new("/bin/true".to_owned().into(), ChildEnv::default(), "/");
+    let server = StdioServer::new("true", program);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

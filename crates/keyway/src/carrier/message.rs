@@ -294,24 +294,21 @@ impl From<Network> for HttpSettings {
             Some(Secret::new(text))
         };
         let [https, http, all] = network.proxies;
-        Self {
-            root_certificates: RootCertificates {
-                system: network.system_roots,
-                files: network.roots,
-            },
-            identity: network.identity.map(|(chain, key)| ClientIdentity {
-                chain: chain.0.expose().clone(),
-                key: key.0,
-            }),
-            proxies: ProxySettings {
-                https: text(https),
-                http: text(http),
-                all: text(all),
-                none: network.no_proxy,
-            },
-            lookup: None,
-            observer: None,
-        }
+        let mut settings = Self::default();
+        settings.root_certificates = RootCertificates {
+            system: network.system_roots,
+            files: network.roots,
+        };
+        settings.identity = network
+            .identity
+            .map(|(chain, key)| ClientIdentity::new(chain.0.expose().clone(), key.0));
+        settings.proxies = ProxySettings {
+            https: text(https),
+            http: text(http),
+            all: text(all),
+            none: network.no_proxy,
+        };
+        settings
     }
 }
 

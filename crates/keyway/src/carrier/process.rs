@@ -13,8 +13,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyway_auth::ServerObserver;
-use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, exchange, settle};
+use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle};
 use keyway_auth::ports::CarriedClaim;
 use keyway_secret::SystemClock;
 use keyway_store::{ClaimId, GrantKey};
@@ -94,18 +93,9 @@ impl Carrier {
         }
         let identity = identity(job.client_name);
         let stores = Stores::of_vault(&kept, &job.profile, &identity);
-        let ports = Ports {
-            http: Arc::new(http),
-            clock: Arc::new(SystemClock),
-            tasks: Arc::new(TokioTasks),
-            grants: stores.grants,
-            records: stores.registrations,
-            documents: stores.documents,
-            interaction: None,
-            observer: ServerObserver::default(),
-            account_pin: None,
-            carrier: None,
-        };
+        let stores = SignInStores::new(stores.grants, stores.registrations, stores.documents);
+        let (clock, tasks) = (Arc::new(SystemClock), Arc::new(TokioTasks));
+        let ports = Ports::new(Arc::new(http), clock, tasks, stores);
         Ok(Self {
             claim,
             vault,

@@ -182,10 +182,7 @@ fn plugin(documents: &[&str]) -> Plugin {
         let source = Source::new(&format!("{number}.json"), text.as_bytes());
         Document::parse(source, DocumentKind::Entries)
     };
-    Plugin {
-        documents: documents.iter().enumerate().map(document).collect(),
-        ..Plugin::default()
-    }
+    Plugin::new("", documents.iter().enumerate().map(document).collect())
 }
 
 /// Returns event, server and code of each line.

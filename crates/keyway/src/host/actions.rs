@@ -65,12 +65,9 @@ impl Approved<Plan> {
     ) -> Result<Box<RawValue>, Error> {
         let name = Value::from(name);
         let params = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
-        let request = Forward {
-            method: "tools/call",
-            params: &params,
-            timeout,
-            progress,
-        };
+        let mut request = Forward::new("tools/call", &params);
+        request.timeout = timeout;
+        request.progress = progress;
         let answer = session.forward(request).await;
         answer.map_err(|error| Error::talk(self.spec(), error))
     }

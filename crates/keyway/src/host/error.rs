@@ -294,29 +294,21 @@ impl Error {
     /// Says in which state this leaves a server that is served with others.
     #[must_use]
     pub fn problem(&self) -> ServerProblem {
-        let problem = match self {
+        let mut problem = match self {
             Self::Connect(ConnectError::Transport(error)) => return ServerProblem::from(error),
             Self::SignIn { error, .. } => return ServerProblem::from(error),
             Self::Talk {
                 error, diagnosis, ..
-            } => ServerProblem {
-                code: self.code(),
-                message: diagnosis.message.clone(),
-                ..ServerProblem::from(error)
-            },
-            error => ServerProblem {
-                standing: error.code().state(),
-                code: error.code(),
-                message: error.to_string(),
-                hint: None,
-                is_transient: false,
-                wait: None,
-            },
+            } => {
+                let mut problem = ServerProblem::from(error);
+                problem.code = self.code();
+                problem.message.clone_from(&diagnosis.message);
+                problem
+            }
+            error => ServerProblem::new(error.code(), error.to_string()),
         };
-        ServerProblem {
-            hint: self.hint(),
-            ..problem
-        }
+        problem.hint = self.hint();
+        problem
     }
 
     /// Says how this leaves the server, from the error alone: nothing is asked.

@@ -16,9 +16,7 @@ use keyway_auth::ports::Redirect;
 use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
 #[cfg(feature = "stdio")]
-use keyway_transport::{
-    ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, HostEnv, Inherit, Isolation,
-};
+use keyway_transport::{ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, HostEnv, Inherit};
 
 use super::Host;
 use crate::connect::Target;
@@ -274,24 +272,13 @@ fn secret(host: &Host, source: &SecretSource) -> Assertion {
 /// The person's own program, in the person's own environment.
 fn program(host: &Host, words: Vec<String>) -> Helper {
     let own = HostEnv::default();
-    let rules = EnvRules {
-        reader: ChildKind::Helper,
-        inherit: Inherit::DangerousEverything,
-        declared: &[],
-        granted: &[],
-        host: &own,
-    };
-    Helper {
-        launcher: host.programs.launcher.clone(),
-        command: HelperCommand::Words(words),
-        env: ChildEnv::build(host.environment.iter().cloned(), &rules),
-        folder: PathBuf::from("/"),
-        root: None,
-        isolation: Isolation::default(),
-        secrets: Vec::new(),
-        log: host.log.clone(),
-        verify: None,
-    }
+    let mut rules = EnvRules::new(ChildKind::Helper, &own);
+    rules.inherit = Inherit::DangerousEverything;
+    let env = ChildEnv::build(host.environment.iter().cloned(), &rules);
+    let command = HelperCommand::Words(words);
+    let mut helper = Helper::new(host.programs.launcher.clone(), command, env, "/".into());
+    helper.log.clone_from(&host.log);
+    helper
 }
 
 /// Takes the line break off the end.

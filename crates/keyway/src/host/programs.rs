@@ -16,8 +16,8 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec};
 use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
 use keyway_transport::{
-    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, IsolationLevel,
-    IsolationProfile, Launcher, Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
+    ChildKind, ChildStream, Helper, HelperCommand, Isolation, IsolationLevel, IsolationProfile,
+    Launcher, Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
 };
 
 use super::Host;
@@ -96,19 +96,14 @@ impl Host {
         let words: Vec<&str> = words.map(|word| word.value().expose().as_str()).collect();
         let cwd = local.cwd.as_ref().map(|cwd| cwd.value().expose().as_str());
         let folder = start_folder(&words, cwd, target.host, &start_of(&own));
-        let server = StdioServer {
-            label: local.command.to_string(),
-            program: Program {
-                command: program_path(local.command.value(), &target.host.plugin_root),
-                args: local.args.iter().map(|arg| arg.value().clone()).collect(),
-                env,
-                folder,
-                isolation: self.isolation_for(target),
-            },
-            secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.child_log(target, Topic::Transport),
-            verify: verify(target),
-        };
+        let command = program_path(local.command.value(), &target.host.plugin_root);
+        let mut program = Program::new(command, env, folder);
+        program.args = local.args.iter().map(|arg| arg.value().clone()).collect();
+        program.isolation = self.isolation_for(target);
+        let mut server = StdioServer::new(local.command.to_string(), program);
+        server.secrets = declared.into_iter().map(|(_, value)| value).collect();
+        server.log = self.child_log(target, Topic::Transport);
+        server.verify = verify(target);
         let observer = self.observer(target);
         observer.note(Topic::Transport, || {
             let names = server.program.env.names();
@@ -135,33 +130,29 @@ impl Host {
     ) -> Helper {
         let declared = exposed(&target.spec.env);
         let given = redirected(&declared, "", &own_folder(target));
-        let host = HostEnv {
-            server_name: Some(target.spec.name.clone()),
-            server_url: Some(remote.template.as_str().to_owned()),
-            ..host_env(target)
-        };
+        let mut host = host_env(target);
+        host.server_name = Some(target.spec.name.clone());
+        host.server_url = Some(remote.template.as_str().to_owned());
         let filled = |field: &Field| with_host_variables(&field.template, target.host);
         let command = match &helper.command {
             Declared::Shell(field) => HelperCommand::Shell(field.template.as_str().to_owned()),
             Declared::Words(words) => HelperCommand::Words(words.iter().map(filled).collect()),
             Declared::Program(field) => HelperCommand::Program(filled(field)),
         };
-        Helper {
-            launcher: self.launcher_for(target),
-            command,
-            env: child_env(
-                &self.environment,
-                (ChildKind::Helper, &given),
-                target,
-                &host,
-            ),
-            folder: target.host.plugin_root.clone(),
-            root: Some(target.host.plugin_root.clone()),
-            isolation: self.isolation_for(target),
-            secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.child_log(target, Topic::Helper),
-            verify: verify(target),
-        }
+        let env = child_env(
+            &self.environment,
+            (ChildKind::Helper, &given),
+            target,
+            &host,
+        );
+        let root = &target.host.plugin_root;
+        let mut helper = Helper::new(self.launcher_for(target), command, env, root.clone());
+        helper.root = Some(root.clone());
+        helper.isolation = self.isolation_for(target);
+        helper.secrets = declared.into_iter().map(|(_, value)| value).collect();
+        helper.log = self.child_log(target, Topic::Helper);
+        helper.verify = verify(target);
+        helper
     }
 
     /// Returns where lines go that a program prints beside the protocol: to the host's log, to the

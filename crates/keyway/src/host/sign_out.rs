@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use keyway_auth::AuthError;
 use keyway_auth::oauth::{
-    OAuth as Authorization, Ports, PromptPolicy, Server, Settings, SignIn, SignedOut,
+    OAuth as Authorization, PromptPolicy, Server, Settings, SignIn, SignedOut,
 };
-use keyway_auth::{AuthError, ServerObserver};
 use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
 use keyway_config::document::Document;
 use keyway_config::environment::HostVariables;
@@ -19,7 +19,6 @@ use super::error::Error;
 use crate::approval::Question;
 use crate::connect::Target;
 use crate::load::Loaded;
-use crate::runtime::CountedTasks;
 use crate::settings::Confinement;
 use crate::sign_in::Accounts;
 
@@ -164,21 +163,8 @@ impl Host {
 
     /// Returns a sign-in of which no entry is known; it can only end.
     fn of_issuer(&self, accounts: &Accounts, issuer: &Url, key: GrantKey) -> Authorization {
-        let ports = Ports {
-            http: Arc::new(OAuthHttp::new(&self.http, issuer)),
-            clock: Arc::clone(&self.clock),
-            tasks: Arc::new(CountedTasks {
-                tasks: Arc::clone(&self.tasks),
-                in_flight: accounts.in_flight.clone(),
-            }),
-            grants: Arc::clone(&accounts.stores.grants),
-            records: Arc::clone(&accounts.stores.registrations),
-            documents: Arc::clone(&accounts.stores.documents),
-            interaction: None,
-            observer: ServerObserver::default(),
-            account_pin: None,
-            carrier: None,
-        };
+        let http = Arc::new(OAuthHttp::new(&self.http, issuer));
+        let ports = self.stored_ports(accounts, http);
         let name = issuer.host_str().unwrap_or_default().to_owned();
         let server = Server::new(name, issuer.clone(), key);
         let settings = Settings::default();

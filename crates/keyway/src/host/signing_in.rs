@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway_auth::oauth::{Endpoints, OAuth, Ports, Server};
+use keyway_auth::oauth::{Endpoints, OAuth, Ports, Server, SignInStores};
 use keyway_auth::ports::ExchangeCarrier;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
@@ -64,21 +64,28 @@ impl Host {
     }
 
     fn oauth_ports(&self, accounts: &Accounts, target: Target<'_>, url: &Url) -> Option<Ports> {
-        Some(Ports {
-            http: Arc::new(self.oauth_http(accounts, target, url)?),
-            clock: Arc::clone(&self.clock),
-            tasks: Arc::new(CountedTasks {
-                tasks: Arc::clone(&self.tasks),
-                in_flight: accounts.in_flight.clone(),
-            }),
-            grants: Arc::clone(&accounts.stores.grants),
-            records: Arc::clone(&accounts.stores.registrations),
-            documents: Arc::clone(&accounts.stores.documents),
-            interaction: accounts.interaction.clone(),
-            observer: self.observer(target),
-            account_pin: accounts.account_pin.clone(),
-            carrier: self.carrier(accounts, target, url),
-        })
+        let http = Arc::new(self.oauth_http(accounts, target, url)?);
+        let mut ports = self.stored_ports(accounts, http);
+        ports.interaction.clone_from(&accounts.interaction);
+        ports.observer = self.observer(target);
+        ports.account_pin.clone_from(&accounts.account_pin);
+        ports.carrier = self.carrier(accounts, target, url);
+        Some(ports)
+    }
+
+    /// Returns the ports of an account's stores, by which no person is asked.
+    pub(super) fn stored_ports(&self, accounts: &Accounts, http: Arc<OAuthHttp>) -> Ports {
+        let stores = &accounts.stores;
+        let stores = SignInStores::new(
+            Arc::clone(&stores.grants),
+            Arc::clone(&stores.registrations),
+            Arc::clone(&stores.documents),
+        );
+        let tasks = Arc::new(CountedTasks {
+            tasks: Arc::clone(&self.tasks),
+            in_flight: accounts.in_flight.clone(),
+        });
+        Ports::new(http, Arc::clone(&self.clock), tasks, stores)
     }
 
     /// Returns the way in for an entry; none if it is not by OAuth, or no person can be asked.

@@ -263,10 +263,7 @@ mod tests {
     }
 
     fn data_of(root: &str) -> PathBuf {
-        let plugin = Plugin {
-            root: root.into(),
-            ..Plugin::default()
-        };
+        let plugin = Plugin::new(root, Vec::new());
         sources(Some("/data")).host_variables(&plugin).plugin_data
     }
 

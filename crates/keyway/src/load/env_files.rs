@@ -26,11 +26,12 @@ pub(super) fn find(
     files.dedup();
     let tracked = repository.map(|repository| repository.tracks(&files));
     let mut tracked = tracked.unwrap_or_default().into_iter();
-    let describe = |path: PathBuf| EnvFile {
-        exists: path.exists(),
-        ignored: is_ignored(repository, &path),
-        tracked: tracked.next().unwrap_or_default(),
-        path: below(root, &path),
+    let describe = |path: PathBuf| {
+        let mut file = EnvFile::new(below(root, &path));
+        file.exists = path.exists();
+        file.ignored = is_ignored(repository, &path);
+        file.tracked = tracked.next().unwrap_or_default();
+        file
     };
     files.into_iter().map(describe).collect()
 }

@@ -16,6 +16,7 @@ use crate::env_file;
 
 /// A plugin together with where its files are.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The plugin.
     pub plugin: Plugin,
@@ -25,10 +26,7 @@ pub struct Loaded {
 impl Loaded {
     /// A plugin of one document that no file holds.
     pub(crate) fn of_document(document: Document) -> Self {
-        let plugin = Plugin {
-            documents: vec![document],
-            ..Plugin::default()
-        };
+        let plugin = Plugin::new("", vec![document]);
         Self {
             plugin,
             paths: BTreeMap::new(),

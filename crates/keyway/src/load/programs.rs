@@ -87,11 +87,7 @@ fn describe(root: &Root, path: &Path) -> Program {
     } else {
         None
     };
-    Program {
-        state,
-        inside_root,
-        script,
-    }
+    Program::new(state, inside_root, script)
 }
 
 fn script(root: &Root, path: &Path) -> Option<Source> {

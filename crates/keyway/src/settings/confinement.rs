@@ -50,25 +50,25 @@ pub(super) fn is_from(root: &Path, source: &Path) -> bool {
 #[cfg(feature = "stdio")]
 #[must_use]
 pub fn isolation(of_program: &Confinement, of_process: &Isolation) -> Isolation {
-    let of_process = of_process.clone();
-    Isolation {
-        profile: match of_program.profile {
-            SandboxProfile::Confine => IsolationProfile::Confine,
-            SandboxProfile::Off => IsolationProfile::None,
-            // The default, also for a profile that this version does not know.
-            _ => IsolationProfile::Hide,
-        },
-        mechanism: match of_program.mechanism {
-            SandboxMechanism::Landlock => IsolationMechanism::Landlock,
-            SandboxMechanism::Mounts => IsolationMechanism::Mounts,
-            _ => IsolationMechanism::Best,
-        },
-        granted: [of_process.granted, of_program.grants.clone()].concat(),
-        read_only: [of_process.read_only, of_program.read_only_grants.clone()].concat(),
-        offline: of_program.offline,
-        require: of_program.require,
-        ..of_process
-    }
+    let mut isolation = of_process.clone();
+    isolation.profile = match of_program.profile {
+        SandboxProfile::Confine => IsolationProfile::Confine,
+        SandboxProfile::Off => IsolationProfile::None,
+        // The default, also for a profile that this version does not know.
+        _ => IsolationProfile::Hide,
+    };
+    isolation.mechanism = match of_program.mechanism {
+        SandboxMechanism::Landlock => IsolationMechanism::Landlock,
+        SandboxMechanism::Mounts => IsolationMechanism::Mounts,
+        _ => IsolationMechanism::Best,
+    };
+    isolation.granted.extend_from_slice(&of_program.grants);
+    isolation
+        .read_only
+        .extend_from_slice(&of_program.read_only_grants);
+    isolation.offline = of_program.offline;
+    isolation.require = of_program.require;
+    isolation
 }
 
 /// Returns what a program inherits of the environment.

@@ -130,10 +130,7 @@ pub(super) fn read(source: &Source) -> Found<'_> {
             _ => "the file is not UTF-8".to_owned(),
         };
         let span = match defect {
-            Defect::NotUtf8 { offset } => Span {
-                start: offset,
-                end: offset,
-            },
+            Defect::NotUtf8 { offset } => Span::between(offset, offset),
             _ => Span::default(),
         };
         found.report(

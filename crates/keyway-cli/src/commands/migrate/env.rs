@@ -48,11 +48,7 @@ pub(crate) struct Env {
 pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, CliError> {
     let (loaded, files, server) = arguments.target.load()?;
     context.read(&loaded);
-    let scope = Selection {
-        plugin: &loaded.plugin,
-        files: &files,
-        server: server.as_deref(),
-    };
+    let scope = Selection::new(&loaded.plugin, &files, server.as_deref());
     require_server(&scope)?;
     let mut around = migrate::surroundings(&loaded)?;
     if ProcessEnvironment::home().is_some_and(|home| home == loaded.plugin.root) {

@@ -41,11 +41,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     let server = server.ok_or(CliError::Usage {
         what: "name the server: keyway migrate oauth SERVER",
     })?;
-    let scope = Selection {
-        plugin: &loaded.plugin,
-        files: &files,
-        server: Some(&server),
-    };
+    let scope = Selection::new(&loaded.plugin, &files, Some(&server));
     require_server(&scope)?;
     let plan = plan(&scope);
     let exit = Changes::new(plan.diagnostics.clone()).exit();

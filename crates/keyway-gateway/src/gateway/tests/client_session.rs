@@ -12,14 +12,9 @@ struct Shut;
 impl Connector for Shut {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async {
-            Err(ServerProblem {
-                standing: ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
-                code: Code::SignInRequired,
-                message: "sign-in required".to_owned(),
-                hint: None,
-                is_transient: false,
-                wait: None,
-            })
+            let mut problem = ServerProblem::new(Code::SignInRequired, "sign-in required");
+            problem.standing = ServerState::new(State::NeedsAuth, Reason::ReauthRequired);
+            Err(problem)
         })
     }
 }

@@ -63,7 +63,7 @@ impl Connector for Odd {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
             let offer = OfferedEras::Legacy;
-            Ok(Opened { connection, offer })
+            Ok(Opened::new(connection, offer))
         })
     }
 }

@@ -320,10 +320,7 @@ fn a_second_run_has_nothing_to_do() {
         r#""command": "x", "env": {{"A_TOKEN": "{TOKEN}", "B": "${{B_KEY:-{OTHER}}}"}}"#
     )));
     let source = Source::new(".mcp.json", plan.documents[0].after.as_bytes());
-    let again = Plugin {
-        documents: vec![Document::parse(source, DocumentKind::Entries)],
-        ..Plugin::default()
-    };
+    let again = Plugin::new("", vec![Document::parse(source, DocumentKind::Entries)]);
     let again = plain(&again);
     assert!(again.is_empty() && again.diagnostics.is_empty());
 }

@@ -130,10 +130,7 @@ fn a_file_that_holds_no_entries_at_all_is_reported() {
         "entry `s` is a string, not an object"
     );
     let source = Source::new("plugin.json", br#"{"mcpServers": 7}"#);
-    let manifest = Plugin {
-        documents: vec![Document::parse(source, DocumentKind::Manifest)],
-        ..Plugin::default()
-    };
+    let manifest = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
     assert!(only(&manifest).message.contains("a path"));
 }
 

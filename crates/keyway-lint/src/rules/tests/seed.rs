@@ -97,11 +97,7 @@ fn seed() -> Plugin {
     for (name, script) in [("get-headers.sh", JWT_SCRIPT), ("sign.sh", HMAC_SCRIPT)] {
         let script = Source::new(name, script.as_bytes());
         plugin.snapshot.prose.push(script.clone());
-        let helper = Program {
-            state: ProgramState::Executable,
-            inside_root: true,
-            script: Some(script),
-        };
+        let helper = Program::new(ProgramState::Executable, true, Some(script));
         let path = format!("${{HOST_PLUGIN_ROOT}}/scripts/{name}");
         plugin.snapshot.programs.insert(path, helper);
     }

@@ -9,10 +9,8 @@ use crate::work::Failure;
 
 /// Returns the settings that a scenario needs.
 pub(crate) fn settings(context: &Context, home: &Path) -> Result<Settings, Failure> {
-    let around = Around {
-        folder: Some(home),
-        home: None,
-    };
+    let mut around = Around::default();
+    around.folder = Some(home);
     let text = context
         .write_settings(home)
         .map_err(|source| Failure::Runtime { source })?;

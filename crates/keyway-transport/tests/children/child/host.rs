@@ -1,7 +1,7 @@
 //! A host that runs a script as a server of its own, and then does nothing or ends.
 
 use keyway_transport::{
-    ChildEnv, Isolation, IsolationMechanism, IsolationProfile, Launcher, Program, StdioServer,
+    ChildEnv, IsolationMechanism, IsolationProfile, Launcher, Program, StdioServer,
 };
 
 /// Prints the first message of the script; stays until it is killed, unless `end` says otherwise.
@@ -12,23 +12,11 @@ pub(crate) fn run(profile: &str, end: &str, script: &str) {
         "confine" => (IsolationProfile::Confine, IsolationMechanism::Best),
         _ => (IsolationProfile::Hide, IsolationMechanism::Best),
     };
-    let server = StdioServer {
-        label: "script".to_owned(),
-        program: Program {
-            command: "/bin/sh".to_owned().into(),
-            args: ["-c", script].map(|arg| arg.to_owned().into()).to_vec(),
-            env: ChildEnv::default(),
-            folder: "/".into(),
-            isolation: Isolation {
-                profile,
-                mechanism,
-                ..Isolation::default()
-            },
-        },
-        secrets: Vec::new(),
-        log: None,
-        verify: None,
-    };
+    let mut program = Program::new("/bin/sh".to_owned().into(), ChildEnv::default(), "/");
+    program.args = ["-c", script].map(|arg| arg.to_owned().into()).to_vec();
+    program.isolation.profile = profile;
+    program.isolation.mechanism = mechanism;
+    let server = StdioServer::new("script", program);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
