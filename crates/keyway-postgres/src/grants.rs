@@ -14,8 +14,8 @@ use std::time::Duration;
 use keyway_secret::Secret;
 use keyway_store::{
     ChangeFeed, Claim, ClaimId, Commit, Damage, Deleted, Fingerprint, Generation, Grant, GrantKey,
-    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
-    Timestamp, Tokens, UseMarker,
+    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, RejectionCause,
+    StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -86,6 +86,7 @@ impl PostgresGrants {
             Grant::new(generation, access, now)
                 .with_expiry(moment(row, "expires_at"))
                 .with_state(state(row))
+                .with_rejection_cause(rejection_cause(row))
                 .with_refreshable(row.get("is_refreshable"))
                 .with_details(details),
         ))
@@ -286,8 +287,14 @@ fn state(row: &Row) -> GrantState {
     }
 }
 
+fn rejection_cause(row: &Row) -> RejectionCause {
+    let count = |column| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
+    RejectionCause::of(count("interrupted"), count("lost_answers"))
+}
+
 /// The refresh token is not even read.
 const READ: &str = "SELECT generation, key_id, access, details, expires_at, needs_reauth,
+        interrupted, lost_answers,
         refresh IS NOT NULL AS is_refreshable, keyway.now() AS now
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3";
 const GENERATION: &str = "SELECT generation FROM keyway.grants

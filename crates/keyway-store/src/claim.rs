@@ -87,11 +87,58 @@ impl Claimed {
         self
     }
 
+    /// Says what a rejection of this token probably comes from.
+    #[must_use]
+    pub const fn rejection_cause(&self) -> RejectionCause {
+        RejectionCause::of(self.interrupted, self.lost_answers)
+    }
+
     /// Sets how much longer the authorization server wants to be left alone.
     #[must_use]
     pub const fn with_postponed(mut self, postponed: Option<Duration>) -> Self {
         self.postponed = postponed;
         self
+    }
+}
+
+/// What the rejection of a refresh token probably comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RejectionCause {
+    /// The server's own decision: it ended, or was revoked.
+    Server,
+    /// An earlier answer of the token endpoint, with the next refresh token, did not arrive.
+    AnswerLost,
+    /// A process died between sending this token and storing the next.
+    ProcessDied,
+}
+
+impl RejectionCause {
+    /// Judges by what is stored beside the token: how many owners of a claim never ended it, and
+    /// how many requests got no answer.
+    #[must_use]
+    pub const fn of(interrupted: u32, lost_answers: u32) -> Self {
+        if lost_answers > 0 {
+            Self::AnswerLost
+        } else if interrupted > 0 {
+            Self::ProcessDied
+        } else {
+            Self::Server
+        }
+    }
+
+    /// Returns it as a clause, for a message about the sign-in; `None` where only the server knows.
+    #[must_use]
+    pub const fn clause(self) -> Option<&'static str> {
+        match self {
+            Self::Server => None,
+            Self::AnswerLost => Some(
+                "an answer of its token endpoint was lost on the way, and the new token with it",
+            ),
+            Self::ProcessDied => {
+                Some("a process was stopped while it renewed it, and the new token is lost")
+            }
+        }
     }
 }
 

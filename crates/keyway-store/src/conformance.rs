@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
-use crate::claim::{Claim, Claimed, Commit, Marked};
+use crate::claim::{Claim, Claimed, Commit, Marked, RejectionCause};
 use crate::error::StoreError;
 use crate::grant::{GrantState, Tokens};
 use crate::grant_store::{Deleted, GrantStore};
@@ -72,6 +72,7 @@ macro_rules! grant_store_conformance {
             journaled_tokens_are_committed_before_the_next_claim
             journaled_tokens_never_replace_a_newer_generation
             rejection_marks_only_the_token_that_was_sent
+            cause_of_a_rejection_is_told_until_the_next_sign_in
             rejection_of_an_older_token_changes_nothing
             signing_in_again_ends_claim_and_mark
             signing_out_is_final_for_those_still_at_it

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
+use crate::claim::RejectionCause;
 use crate::key::GrantKey;
 use crate::time::{Generation, Timestamp};
 
@@ -69,6 +70,10 @@ pub struct Grant {
     pub now: Timestamp,
     /// Whether the refresh token was rejected.
     pub state: GrantState,
+    /// What a rejection of the refresh token probably comes from.
+    ///
+    /// Kept with the token, so that every process can name it, not only the one that was refused.
+    pub rejection_cause: RejectionCause,
     /// Whether there is a refresh token.
     pub refreshable: bool,
     /// What else belongs to the sign-in; empty if nothing was stored.
@@ -85,6 +90,7 @@ impl Grant {
             expires_at: None,
             now,
             state: GrantState::Good,
+            rejection_cause: RejectionCause::Server,
             refreshable: false,
             details: Secret::new(Vec::new()),
         }
@@ -101,6 +107,13 @@ impl Grant {
     #[must_use]
     pub const fn with_state(mut self, state: GrantState) -> Self {
         self.state = state;
+        self
+    }
+
+    /// Sets what a rejection of the refresh token probably comes from.
+    #[must_use]
+    pub const fn with_rejection_cause(mut self, cause: RejectionCause) -> Self {
+        self.rejection_cause = cause;
         self
     }
 

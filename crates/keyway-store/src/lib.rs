@@ -55,7 +55,7 @@ pub mod seal;
 mod time;
 
 pub use self::claim::{
-    Claim, ClaimId, Claimed, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId,
+    Claim, ClaimId, Claimed, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId, RejectionCause,
 };
 pub use self::error::{BackendFailure, Damage, REPAIR, StoreError};
 pub use self::grant::{Grant, GrantState, GrantSummary, Tokens};

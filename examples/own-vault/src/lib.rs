@@ -30,7 +30,7 @@ use keyway_secret::Secret;
 use keyway_store::{
     BackendFailure, ChangeFeed, Claim, ClaimId, Claimed, Commit, Deleted, Fingerprint, Generation,
     Grant, GrantKey, GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId,
-    StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
+    RejectionCause, StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
 };
 
 pub use self::records::MemoryRecords;
@@ -255,6 +255,7 @@ impl GrantStore for MemoryHandle {
             Grant::new(row.generation, row.access.clone(), state.now())
                 .with_expiry(row.expires_at)
                 .with_state(row.state)
+                .with_rejection_cause(RejectionCause::of(row.interrupted, row.lost_answers))
                 .with_refreshable(row.refresh.is_some())
                 .with_details(details.unwrap_or_else(|| Secret::new(Vec::new())))
         }))

@@ -6,6 +6,8 @@
 mod meaning;
 
 use keyway_secret::random::NoRandomness;
+pub use keyway_store::RejectionCause;
+use keyway_store::{Grant, GrantState};
 use thiserror::Error;
 
 use crate::document::DocumentError;
@@ -289,28 +291,10 @@ pub enum OAuthError {
     },
 }
 
-/// What the rejection of a refresh token probably comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RejectionCause {
-    /// The server's own decision: it ended, or was revoked.
-    Server,
-    /// An earlier answer of the token endpoint, with the next refresh token, did not arrive.
-    AnswerLost,
-    /// A process died between sending this token and storing the next.
-    ProcessDied,
-}
-
-const fn why_rejected(cause: RejectionCause) -> &'static str {
-    match cause {
-        RejectionCause::Server => "",
-        RejectionCause::AnswerLost => {
-            ": an answer of its token endpoint was lost on the way, and the new token with it"
-        }
-        RejectionCause::ProcessDied => {
-            ": a process was stopped while it renewed it, and the new token is lost"
-        }
-    }
+fn why_rejected(cause: RejectionCause) -> String {
+    cause
+        .clause()
+        .map_or_else(String::new, |clause| format!(": {clause}"))
 }
 
 fn holder(process: Option<u32>) -> String {
@@ -333,6 +317,9 @@ fn sign_in_text(cause: SignInCause, scopes: &[String], refusal: Option<&HttpRefu
     let why = match cause {
         SignInCause::Never => "not signed in",
         SignInCause::Ended => "the sign-in ended and cannot be renewed",
+        SignInCause::Rejected(cause) => {
+            return format!("the sign-in ended{}", why_rejected(cause));
+        }
         SignInCause::Refused => "the server does not accept the sign-in any more",
         SignInCause::IdentityProvider => "not signed in at the identity provider",
         SignInCause::Moved => "the server relies on another authorization server since the sign-in",
@@ -357,6 +344,8 @@ pub enum SignInCause {
     Never,
     /// It ended, and cannot renew itself.
     Ended,
+    /// Its refresh token was rejected, by a fault that is known.
+    Rejected(RejectionCause),
     /// The server does not accept its token.
     Refused,
     /// Its scopes do not suffice.
@@ -365,6 +354,24 @@ pub enum SignInCause {
     Moved,
     /// There is none at the identity provider, through which the server is signed in to.
     IdentityProvider,
+}
+
+impl SignInCause {
+    /// Says why a stored sign-in that cannot renew itself has ended, by what is stored with it: the
+    /// process that noticed is rarely the one that tells.
+    pub(crate) fn of_ended(grant: &Grant) -> Self {
+        match grant.state {
+            GrantState::NeedsReauth => Self::of_rejection(grant.rejection_cause),
+            _ => Self::Ended,
+        }
+    }
+
+    pub(crate) const fn of_rejection(cause: RejectionCause) -> Self {
+        match cause.clause() {
+            Some(_) => Self::Rejected(cause),
+            None => Self::Ended,
+        }
+    }
 }
 
 /// What was asked for.

@@ -226,7 +226,9 @@ impl OAuth {
             match inner.renewed(&grant, &Cause::Refused(None)).await? {
                 Ok(_) => Ok(()),
                 Err(RenewalFailure::SignIn(cause)) => Err(OAuthError::sign_in_required(cause)),
-                Err(RenewalFailure::Rejected(error)) => Err(error),
+                Err(RenewalFailure::Rejected { issuer, cause }) => {
+                    Err(OAuthError::GrantRejected { issuer, cause })
+                }
             }
         });
         let renewed = self.0.unless_renewal_is_slow(renewed).await;

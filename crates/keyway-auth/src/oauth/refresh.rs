@@ -95,7 +95,7 @@ impl OAuthEngine {
                     return self.adopt().await;
                 }
                 ClaimStep::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
-                ClaimStep::NotRenewable => return Ok(Renewed::SignIn(SignInCause::Ended)),
+                ClaimStep::NotRenewable => return self.ended().await,
             };
             self.observer.note(Topic::OAuth, || why(cause).to_owned());
             let outcome = self.redeem(seen, cause, &claim, carrier).await;
@@ -115,6 +115,16 @@ impl OAuthEngine {
             Some(grant) => Renewed::Stored(Box::new(grant)),
             None => Renewed::SignIn(SignInCause::Never),
         })
+    }
+
+    /// Says why what is stored cannot be renewed: another process may have been refused since it
+    /// was read, and have ended before it could tell.
+    async fn ended(&self) -> Result<Renewed, OAuthError> {
+        let cause = match self.grant.read().await? {
+            Some(grant) => SignInCause::of_ended(&grant),
+            None => SignInCause::Never,
+        };
+        Ok(Renewed::SignIn(cause))
     }
 
     async fn redeem(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyway_store::{Grant, GrantState};
+use keyway_store::{Grant, GrantState, RejectionCause};
 
 use super::details::Details;
 use crate::timeouts::{CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT};
@@ -29,6 +29,8 @@ pub struct SignIn {
     pub renews: bool,
     /// Whether a person has to sign in again.
     pub ended: bool,
+    /// What ended it, if its refresh token was rejected.
+    pub rejection: Option<RejectionCause>,
     /// A process that has renewed it and could not store the new tokens yet, as it seems; they are
     /// lost with it.
     pub unstored: Option<UnstoredRenewal>,
@@ -54,6 +56,15 @@ impl UnstoredRenewal {
 }
 
 impl SignIn {
+    /// Names the fault that ended it, as a clause, if it is known.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&'static str> {
+        match self.rejection {
+            Some(cause) => cause.clause(),
+            None => None,
+        }
+    }
+
     /// Reads it out of what is stored.
     #[must_use]
     pub fn of(grant: &Grant) -> Option<Self> {
@@ -75,6 +86,7 @@ impl SignIn {
             expires_in,
             renews,
             unstored: None,
+            rejection: (grant.state == GrantState::NeedsReauth).then_some(grant.rejection_cause),
             ended: !renews && (is_over || grant.state == GrantState::NeedsReauth),
         })
     }

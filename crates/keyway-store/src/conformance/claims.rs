@@ -249,6 +249,38 @@ pub fn rejection_marks_only_the_token_that_was_sent(backend: &impl Backend) -> O
     Ok(())
 }
 
+pub fn cause_of_a_rejection_is_told_until_the_next_sign_in(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let lost = claimed(&first, generation)?;
+    first.answer_lost(&grant(), lost.id)?;
+    let sent = claimed(&first, generation)?;
+    assert_eq!(sent.rejection_cause(), RejectionCause::AnswerLost);
+    first.mark_reauth(&grant(), generation, &sent.fingerprint)?;
+    is_rejected_by(backend, RejectionCause::AnswerLost)?;
+    let generation = first.put(&grant(), &tokens(2))?;
+    let Some(found) = backend.open().read(&grant())? else {
+        panic!("the new sign-in is stored");
+    };
+    assert_eq!(found.rejection_cause, RejectionCause::Server, "a new token");
+    drop(claimed(&first, generation)?);
+    drop(first);
+    let second = backend.open();
+    let sent = claimed(&second, generation)?;
+    assert_eq!(sent.rejection_cause(), RejectionCause::ProcessDied);
+    second.mark_reauth(&grant(), generation, &sent.fingerprint)?;
+    is_rejected_by(backend, RejectionCause::ProcessDied)
+}
+
+/// Looks with the eyes of a process that had no part in it.
+fn is_rejected_by(backend: &impl Backend, cause: RejectionCause) -> Outcome {
+    let Some(found) = backend.open().read(&grant())? else {
+        panic!("nothing is deleted");
+    };
+    assert_eq!(found.state, GrantState::NeedsReauth);
+    assert_eq!(found.rejection_cause, cause);
+    Ok(())
+}
+
 pub fn rejection_of_an_older_token_changes_nothing(backend: &impl Backend) -> Outcome {
     let (store, old) = signed_in(backend)?;
     let sent = claimed(&store, old)?.fingerprint;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use keyway_store::{
     ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
-    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
-    Timestamp, Tokens, UseMarker,
+    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, RejectionCause,
+    StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
 };
 
 use crate::error::VaultError;
@@ -31,6 +31,7 @@ impl GrantStore for Vault {
                 Grant::new(row.generation, access, scope.now()?)
                     .with_expiry(row.expires_at)
                     .with_state(row.state)
+                    .with_rejection_cause(RejectionCause::of(row.interrupted, row.lost_answers))
                     .with_refreshable(row.refreshable())
                     .with_details(row.open_details(grant, &key)?),
             ))

@@ -154,12 +154,13 @@ impl Surveyed<'_> {
         };
         let plugin = &self.diagnosis.plugin.clone();
         let found = accounts.status(plugin, &server.name, &remote)?;
-        if found.as_ref().is_some_and(|kept| kept.ended) {
+        if let Some(kept) = found.as_ref().filter(|kept| kept.ended) {
+            let fault = kept.fault().map(|fault| format!(": {fault}"));
             let code = Code::RefreshFailed;
             self.diagnosis.state = code.state();
             self.diagnosis = self.diagnosis.clone().with(Finding {
                 code,
-                message: "the stored sign-in has ended".to_owned(),
+                message: format!("the stored sign-in has ended{}", fault.unwrap_or_default()),
                 hint: naming(code.hint(), None, &server.name),
             });
         }

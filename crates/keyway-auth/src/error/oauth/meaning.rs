@@ -88,7 +88,11 @@ impl OAuthError {
                 ServerState::new(State::NeedsAuth, Reason::Authorizing)
             }
             Self::SignInRequired {
-                cause: SignInCause::Ended | SignInCause::Refused | SignInCause::Moved,
+                cause:
+                    SignInCause::Ended
+                    | SignInCause::Rejected(_)
+                    | SignInCause::Refused
+                    | SignInCause::Moved,
                 ..
             } => ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
             Self::RenewalBusy { .. } => ServerState::new(State::Failed, Reason::NetworkError),

@@ -97,7 +97,7 @@ impl Inner {
         } else if held.grant.state == GrantState::NeedsReauth {
             // The authorization server rejected the refresh token: that the access token is refused
             // too is its end, however young it is, and not a loop.
-            SignInCause::Ended
+            SignInCause::of_ended(&held.grant)
         } else if is_renewable(&held.grant) {
             self.may_renew()?;
             let cause = Cause::Refused(trigger.metadata.clone());

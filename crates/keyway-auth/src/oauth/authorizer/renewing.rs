@@ -6,7 +6,7 @@ use keyway_store::Grant;
 
 use super::Inner;
 use crate::authorizer::Credential;
-use crate::error::{OAuthError, SignInCause};
+use crate::error::{OAuthError, RejectionCause, SignInCause};
 use crate::oauth::details::Details;
 use crate::oauth::memory::{Availability, Source, is_renewable, is_usable};
 use crate::oauth::refresh::{Cause, Renewed};
@@ -63,7 +63,8 @@ impl Inner {
             return Ok(known.unwrap_or_else(ended));
         }
         if !is_renewable(&grant) {
-            return Ok(self.lock().empty(now, Some(SignInCause::Ended)));
+            let ended = SignInCause::of_ended(&grant);
+            return Ok(self.lock().empty(now, Some(ended)));
         }
         if let Some(error) = self.lock().renewals.recent(now) {
             return Err(error);
@@ -82,14 +83,16 @@ impl Inner {
         let trigger = self.lock().trigger.clone();
         match lost {
             RenewalFailure::SignIn(cause) => Ok(cause),
-            RenewalFailure::Rejected(_) if self.may_sign_in(&trigger).await => {
-                Ok(SignInCause::Ended)
+            RenewalFailure::Rejected { cause, .. } if self.may_sign_in(&trigger).await => {
+                Ok(SignInCause::of_rejection(cause))
             }
-            RenewalFailure::Rejected(error) => {
+            RenewalFailure::Rejected { issuer, cause } => {
+                let ended = SignInCause::of_rejection(cause);
+                let error = OAuthError::GrantRejected { issuer, cause };
                 let code = error.code();
                 self.engine.observer.emit(ServerEvent::Required { code });
                 let now = self.engine.clock.monotonic();
-                let _bare = self.lock().empty(now, Some(SignInCause::Ended));
+                let _bare = self.lock().empty(now, Some(ended));
                 Err(error)
             }
         }
@@ -105,8 +108,7 @@ impl Inner {
             Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
             Ok(Renewed::SignIn(cause)) => Ok(Err(RenewalFailure::SignIn(cause))),
             Ok(Renewed::Rejected { issuer, cause }) => {
-                let error = OAuthError::GrantRejected { issuer, cause };
-                Ok(Err(RenewalFailure::Rejected(error)))
+                Ok(Err(RenewalFailure::Rejected { issuer, cause }))
             }
             Err(error) => {
                 let now = self.engine.clock.monotonic();
@@ -151,5 +153,8 @@ impl Inner {
 pub(super) enum RenewalFailure {
     SignIn(SignInCause),
     /// Its refresh token was rejected.
-    Rejected(OAuthError),
+    Rejected {
+        issuer: String,
+        cause: RejectionCause,
+    },
 }

@@ -75,13 +75,7 @@ impl OwnClaim {
 
     /// Says what a rejection of this token probably comes from.
     pub(super) const fn rejection_cause(&self) -> RejectionCause {
-        if self.lost_answers > 0 {
-            RejectionCause::AnswerLost
-        } else if self.interrupted > 0 {
-            RejectionCause::ProcessDied
-        } else {
-            RejectionCause::Server
-        }
+        RejectionCause::of(self.interrupted, self.lost_answers)
     }
 }
 

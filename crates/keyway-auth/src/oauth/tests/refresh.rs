@@ -12,7 +12,7 @@ use keyway_store::{Claim, GrantState, GrantStore as _};
 
 use super::{eventually, is_a_chain, redeemed, refused};
 use crate::oauth::testing::{Kit, MCP, Reply, TOKEN, bearer, cause};
-use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
+use crate::oauth::{OAuthError, PromptPolicy, RejectionCause, SignIn};
 use crate::ports::{HttpFailure, Tasks as _};
 use crate::{Authorizer as _, Verdict};
 
@@ -338,10 +338,43 @@ fn a_lost_answer_is_said_to_be_one_and_the_old_token_is_tried_once_more() {
     );
     // Hints are replaced by those of the command; the cause must not go with them.
     assert!(error.to_string().contains("lost on the way"), "{error}");
-    for _ in 0..3 {
-        kit.call(&oauth).unwrap_err();
+    // So is it named from then on, by this process and by those that come later.
+    let later = kit.process(&kit.other_shelf());
+    for process in [&oauth, &later, &oauth] {
+        let error = kit.call(process).unwrap_err();
+        assert!(error.to_string().contains("lost on the way"), "{error}");
     }
+    let status = SignIn::of(&kit.stored().unwrap()).unwrap();
+    assert_eq!(status.rejection, Some(RejectionCause::AnswerLost));
     assert_eq!(redeemed(&kit), 2, "never a loop");
+}
+
+#[test]
+fn a_process_that_waited_for_the_one_that_was_refused_names_the_lost_answer() {
+    let mut kit = Kit::new();
+    kit.prompt_policy = PromptPolicy::Never;
+    kit.run(kit.oauth().sign_in(None)).unwrap();
+    let waiting = kit.oauth();
+    assert_eq!(kit.call(&waiting).unwrap(), 200);
+    kit.honest.reset();
+    // It lost an answer, was refused, and ended without a word.
+    let other = kit.other_shelf();
+    let generation = kit.stored().unwrap().generation;
+    for is_lost in [true, false] {
+        let claim = other.claim(&kit.key, generation, Duration::from_secs(120));
+        let Ok(Claim::Claimed(claim)) = claim else {
+            panic!("{claim:?}");
+        };
+        if is_lost {
+            other.answer_lost(&kit.key, claim.id).unwrap();
+        } else {
+            let sent = &claim.fingerprint;
+            other.mark_reauth(&kit.key, generation, sent).unwrap();
+        }
+    }
+    let error = kit.call(&waiting).unwrap_err();
+    assert!(error.to_string().contains("lost on the way"), "{error}");
+    assert_eq!(redeemed(&kit), 0, "what was rejected is not sent again");
 }
 
 #[test]

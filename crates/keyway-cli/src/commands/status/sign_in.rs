@@ -36,7 +36,10 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
         printable(&kept.scopes.join(" "))
     };
     let time = match kept.expires_in {
-        _ if kept.ended => "ended: sign in again".to_owned(),
+        _ if kept.ended => match kept.fault() {
+            Some(fault) => format!("ended, because {fault}: sign in again"),
+            None => "ended: sign in again".to_owned(),
+        },
         Some(left) if left > 0 => format!("token ends in {}", lasting(left)),
         Some(_) => "token ended".to_owned(),
         None => "token without an end".to_owned(),

@@ -83,7 +83,13 @@ pub(super) fn bar(view: &ServerView, sign_in: &SignIn) -> Html {
         ""
     };
     if sign_in.ended {
-        return html!("<p class=\"time bad\">The sign-in has expired.</p>");
+        return match sign_in.fault() {
+            Some(fault) => html!(
+                "<p class=\"time bad\">The sign-in has ended: {}.</p>",
+                fault
+            ),
+            None => html!("<p class=\"time bad\">The sign-in has expired.</p>"),
+        };
     }
     let Some(left) = sign_in.expires_in else {
         return html!("<p class=\"time\">The token does not expire.</p>");
