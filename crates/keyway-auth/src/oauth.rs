@@ -62,7 +62,7 @@ pub use self::settings::{
 };
 pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};
-pub use self::status::{SignIn, UnstoredRenewal};
+pub use self::status::{SignIn, UnstoredRenewal, UnstoredSignIn};
 pub use crate::document::DocumentError;
 pub use crate::endpoint::EndpointError;
 pub use crate::error::{OAuthError, Refusal, RejectionCause, RequestTarget, SignInCause};

@@ -71,6 +71,7 @@ macro_rules! grant_store_conformance {
             what_a_server_asked_to_wait_is_said_by_every_claim
             journaled_tokens_are_committed_before_the_next_claim
             journaled_tokens_never_replace_a_newer_generation
+            journaled_sign_in_is_stored_unless_another_is_or_the_person_signed_out
             rejection_marks_only_the_token_that_was_sent
             cause_of_a_rejection_is_told_until_the_next_sign_in
             rejection_of_an_older_token_changes_nothing

@@ -23,7 +23,7 @@
 use std::time::Duration;
 
 use crate::claim::{Claim, ClaimId, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId};
-use crate::error::StoreError;
+use crate::error::{BackendFailure, StoreError};
 use crate::grant::{Grant, GrantSummary, Tokens};
 use crate::key::GrantKey;
 use crate::time::Generation;
@@ -100,6 +100,51 @@ pub trait GrantStore: Send + Sync {
         generation: Generation,
         tokens: &Tokens,
     ) -> Result<(), StoreError>;
+
+    /// Keeps a new sign-in that could not be stored where it survives this process, sealed.
+    ///
+    /// `over` is what is stored now. The store puts the new one in its place before it answers the
+    /// next [`claim`](Self::claim) and in [`settle_journal`](Self::settle_journal), whichever
+    /// process calls; unless there is another sign-in by then, or the person has signed out.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if that place cannot be written to either, or there is none:
+    /// so it is by default.
+    fn journal_sign_in(
+        &self,
+        _grant: &GrantKey,
+        _over: Option<Generation>,
+        _tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        Err(BackendFailure::new("this store has no journal").into())
+    }
+
+    /// Stores what lies in the journal for a sign-in; returns the generation that is stored then.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked: what was not stored stays there.
+    fn settle_journal(&self, grant: &GrantKey) -> Result<Option<Generation>, StoreError> {
+        Ok(self.read(grant)?.map(|stored| stored.generation))
+    }
+
+    /// Reserves what storing a new sign-in takes, before a person is asked for it; until it is
+    /// stored, [given back](Self::unreserve), or this process ends.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if it could not be stored: then no person should be asked.
+    fn reserve(&self, _grant: &GrantKey) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Gives back what was reserved for a sign-in that did not come about.
+    fn unreserve(&self, _grant: &GrantKey) {}
+
+    /// Shows to other processes that this one has a new sign-in in memory alone, until it is stored
+    /// or this process ends.
+    fn show_unstored(&self, _grant: &GrantKey) {}
 
     /// Gives a claim back for which no request was sent; tells whether it was still held.
     ///

@@ -15,7 +15,7 @@ use keyway_auth::AuthError;
 use keyway_auth::HttpRefusal;
 #[cfg(feature = "callback")]
 use keyway_auth::oauth::OAuthError;
-use keyway_auth::oauth::SignIn;
+use keyway_auth::oauth::{SignIn, UnstoredSignIn};
 #[cfg(feature = "callback")]
 use keyway_auth::ports::Redirect;
 use keyway_code::{Code, Exit, Fixer, Reason, ServerState, Stage, State};
@@ -84,6 +84,8 @@ pub struct Diagnosis {
     pub sign_in: Option<SignIn>,
     /// The fingerprint of the vault's key that the sign-in was moved to.
     pub moved_to: Option<String>,
+    /// A process that has a new sign-in in memory alone, because the vault does not take it.
+    pub unstored_sign_in: Option<UnstoredSignIn>,
     /// What has to be approved, as far as it was looked up that it is not.
     pub question: Option<Question>,
     /// What its programs are kept from; `None` if it runs none, or it was not looked up.
@@ -168,6 +170,7 @@ impl Diagnosis {
             variables: Vec::new(),
             sign_in: None,
             moved_to: None,
+            unstored_sign_in: None,
             question: None,
             protection: None,
             offer: None,

@@ -25,8 +25,8 @@ use keyway_vault::{MovedGrant, Namespace};
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
     AccountPin, CheckedTokens, ClientIdentity, GivenTokens, OAuth, OAuthError, PromptPolicy,
-    Revoked, SignIn, SignInCause, SignInPreview, SignedOut, UnstoredRenewal, client_metadata,
-    is_client_address, required_scopes,
+    Revoked, SignIn, SignInCause, SignInPreview, SignedOut, UnstoredRenewal, UnstoredSignIn,
+    client_metadata, is_client_address, required_scopes,
 };
 pub use keyway_auth::ports::{
     ConsentQuestion, DeviceQuestion, ForeignPage, Interaction, InteractionError,
@@ -216,6 +216,20 @@ impl Accounts {
             return Ok(None);
         }
         Ok(vault.moved_grant(&key)?)
+    }
+
+    /// Finds a process that has a new sign-in in memory alone. What cannot be read says nothing.
+    #[must_use]
+    pub fn unstored_sign_in(
+        &self,
+        plugin: &str,
+        server: &str,
+        remote: &RemoteSpec,
+    ) -> Option<UnstoredSignIn> {
+        let key = self.key(plugin, server, remote);
+        let vault = self.vault.as_ref()?.existing().ok()??;
+        let process = vault.unstored_sign_in(&key)?;
+        Some(UnstoredSignIn::of(process))
     }
 
     /// Finds a process that holds new tokens in memory. What cannot be read says nothing.

@@ -23,7 +23,7 @@ mod unattended;
 pub use self::dry_run::SignInPreview;
 pub use self::given::{CheckedTokens, GivenTokens};
 
-use keyway_store::{Generation, Tokens};
+use keyway_store::{Generation, GrantKey, GrantStore, Tokens};
 use url::Url;
 
 use super::client::{Client, Origin};
@@ -113,6 +113,29 @@ impl OAuthEngine {
     ///
     /// An earlier sign-in stays as it is until the new one is on disk.
     pub(super) async fn sign_in(
+        &self,
+        trigger: &SignInTrigger,
+        policy: CachePolicy,
+    ) -> Result<Generation, OAuthError> {
+        if !self.settings.grant.needs_person() {
+            return self.sign_in_once(trigger, policy).await;
+        }
+        // Before a person is asked: what could not be stored would have to be asked for again.
+        let reserve = |store: &dyn GrantStore, key: &GrantKey| store.reserve(key);
+        self.grant.with(reserve).await?;
+        let signed_in = self.sign_in_once(trigger, policy).await;
+        if signed_in.is_err() {
+            let unreserve = |store: &dyn GrantStore, key: &GrantKey| {
+                store.unreserve(key);
+                Ok(())
+            };
+            // A file that stays is removed once this process has ended.
+            self.grant.with(unreserve).await.ok();
+        }
+        signed_in
+    }
+
+    async fn sign_in_once(
         &self,
         trigger: &SignInTrigger,
         policy: CachePolicy,
@@ -382,10 +405,10 @@ impl OAuthEngine {
         let tokens = tokens(&issued).with_details(details.encode());
         // Before the earlier sign-in is overwritten: a process that dies in between must not lose
         // a refresh token that the authorization server keeps alive.
-        let replaced = self
+        let claim = self
             .remember_before_replacing(issued.refresh.as_ref())
             .await;
-        let generation = self.store_sign_in(&tokens, replaced).await?;
+        let generation = self.store_sign_in(&tokens, claim).await?;
         self.required_scopes.clear().await;
         Ok(generation)
     }

@@ -36,6 +36,22 @@ pub struct SignIn {
     pub unstored: Option<UnstoredRenewal>,
 }
 
+/// A new sign-in that its process could not store yet; it is lost with the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnstoredSignIn {
+    /// The process, where that is known.
+    pub process: Option<u32>,
+}
+
+impl UnstoredSignIn {
+    /// Makes what is told of a sign-in in the memory of a process.
+    #[must_use]
+    pub const fn of(process: Option<u32>) -> Self {
+        Self { process }
+    }
+}
+
 /// A renewal that has lasted longer than any exchange with a server may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -14,6 +14,7 @@ mod chain;
 mod chaos;
 mod disk;
 mod faults;
+mod first_sign_in;
 mod lane;
 mod races;
 mod seed;

@@ -221,6 +221,43 @@ pub fn journaled_tokens_never_replace_a_newer_generation(backend: &impl Backend)
     Ok(())
 }
 
+pub fn journaled_sign_in_is_stored_unless_another_is_or_the_person_signed_out(
+    backend: &impl Backend,
+) -> Outcome {
+    let (first, second) = (backend.open(), backend.open());
+    // Without a refresh token: nothing of an earlier sign-in may be kept with it.
+    let new = |number: u32| Tokens::new(Secret::new(format!("access-{number}")));
+    if first.journal_sign_in(&grant(), None, &new(1)).is_err() {
+        return Ok(()); // This backend has no second place.
+    }
+    let stored = second.settle_journal(&grant())?;
+    assert_eq!(access(&second, &grant())?, "access-1");
+    // Two over the same one: the later is what the person wants.
+    let over = Some(first.put(&grant(), &tokens(2))?);
+    assert!(stored < over);
+    first.journal_sign_in(&grant(), over, &new(3))?;
+    first.journal_sign_in(&grant(), over, &new(4))?;
+    second.settle_journal(&grant())?;
+    assert_eq!(access(&second, &grant())?, "access-4");
+    assert!(
+        second
+            .read(&grant())?
+            .is_some_and(|found| !found.refreshable)
+    );
+    // Another sign-in since.
+    first.journal_sign_in(&grant(), over, &new(5))?;
+    let latest = second.settle_journal(&grant())?;
+    assert_eq!(access(&second, &grant())?, "access-4");
+    // A sign-out since.
+    first.delete(&grant())?;
+    first.journal_sign_in(&grant(), None, &new(6))?;
+    first.delete(&grant())?;
+    assert_eq!(second.settle_journal(&grant())?, None);
+    first.journal_sign_in(&grant(), latest, &new(7))?;
+    assert_eq!(second.settle_journal(&grant())?, None);
+    Ok(())
+}
+
 pub fn rejection_marks_only_the_token_that_was_sent(backend: &impl Backend) -> Outcome {
     let (store, generation) = signed_in(backend)?;
     let sent = claimed(&store, generation)?;

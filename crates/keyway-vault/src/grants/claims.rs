@@ -233,6 +233,42 @@ impl Vault {
         committed.or_else(|_| commit())
     }
 
+    /// Reserves disk space for a sign-in that is about to be asked for.
+    pub(super) fn reserve_for_sign_in(&self, grant: &GrantKey) -> Result<(), VaultError> {
+        self.with_owner(|_| ())?;
+        self.take_reserve(grant).map(drop)
+    }
+
+    /// Shows that this process has a new sign-in in memory alone.
+    ///
+    /// A file without contents: where the disk is full, there is mostly still room for a name.
+    pub(super) fn mark_unstored(&self, grant: &GrantKey) {
+        let me = self.with_owner(|owner| owner.id().clone());
+        // What cannot be shown is held all the same.
+        if let Ok(me) = me {
+            reserve::show_unstored(self.data(), &me, grant);
+        }
+    }
+
+    pub(super) fn unmark_unstored(&self, grant: &GrantKey) {
+        if let Some(me) = self.owner_if_any() {
+            reserve::hide_unstored(self.data(), &me, grant);
+        }
+    }
+
+    /// Says which living process has a new sign-in in memory that it could not store: the inner
+    /// `None` where its number is not known.
+    #[must_use]
+    pub fn unstored_sign_in(&self, grant: &GrantKey) -> Option<Option<u32>> {
+        let owners = reserve::unstored(self.data(), grant);
+        let is_alive = |owner: &OwnerId| {
+            let found = self.owners().liveness(owner);
+            found.is_ok_and(|found| found == Liveness::Alive)
+        };
+        let owner = owners.into_iter().find(is_alive)?;
+        Some(self.owners().process(&owner))
+    }
+
     /// Reserves disk space for a commit; tells whether there was none yet.
     fn take_reserve(&self, grant: &GrantKey) -> Result<bool, VaultError> {
         let Some(me) = self.owner_if_any() else {

@@ -43,20 +43,51 @@ pub(super) fn sweep(data: &Folder, is_dead: impl Fn(&OwnerId) -> bool) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         // The owner, and behind the last hyphen the grant.
-        let owner = name.strip_prefix(PREFIX).and_then(|it| it.rsplit_once('-'));
+        let kind = [PREFIX, UNSTORED].into_iter();
+        let owner = kind.filter_map(|kind| name.strip_prefix(kind)).next();
+        let owner = owner.and_then(|it| it.rsplit_once('-'));
         if owner.is_some_and(|(owner, _)| is_dead(&OwnerId::new(owner))) {
             drop(data.remove(name));
         }
     }
 }
 
+/// Shows that an owner has a new sign-in that is stored nowhere.
+pub(super) fn show_unstored(data: &Folder, owner: &OwnerId, grant: &GrantKey) {
+    drop(data.create_open(&format!("{UNSTORED}{owner}-{}", hash(grant))));
+}
+
+/// Shows it no longer.
+pub(super) fn hide_unstored(data: &Folder, owner: &OwnerId, grant: &GrantKey) {
+    drop(data.remove(&format!("{UNSTORED}{owner}-{}", hash(grant))));
+}
+
+/// Lists the owners that show it; they may have died since.
+pub(super) fn unstored(data: &Folder, grant: &GrantKey) -> Vec<OwnerId> {
+    let Ok(entries) = std::fs::read_dir(data.path()) else {
+        return Vec::new();
+    };
+    let suffix = format!("-{}", hash(grant));
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let owner = |name: std::ffi::OsString| {
+        let owner = name.to_str()?.strip_prefix(UNSTORED)?;
+        Some(OwnerId::new(owner.strip_suffix(&suffix)?))
+    };
+    names.filter_map(owner).collect()
+}
+
 /// One handle may hold several claims, each with space of its own.
 fn name(owner: &OwnerId, grant: &GrantKey) -> String {
+    format!("{PREFIX}{owner}-{}", hash(grant))
+}
+
+fn hash(grant: &GrantKey) -> String {
     let mut hasher = DefaultHasher::new();
     grant.hash(&mut hasher);
-    format!("{PREFIX}{owner}-{:016x}", hasher.finish())
+    format!("{:016x}", hasher.finish())
 }
 
 const PREFIX: &str = "reserve-";
+const UNSTORED: &str = "unstored-";
 /// A commit writes a few pages of 4 KiB to the log, the tokens among them.
 const BYTES: u64 = 256 * 1024;

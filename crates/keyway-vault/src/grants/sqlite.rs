@@ -14,6 +14,7 @@ use crate::store::{DataKey, Listing, Scope, Vault};
 
 use super::change_feed::SqliteChangeFeed;
 use super::claims::{ClaimEnd, OverdueClaim};
+use super::journal::Origin;
 use super::list;
 use super::row::{self, ColumnContext, END_CLAIM, Row};
 use super::use_marker::{self, LockFileMarker};
@@ -75,7 +76,38 @@ impl GrantStore for Vault {
         tokens: &Tokens,
     ) -> Result<(), StoreError> {
         grant.check()?;
-        Ok(self.write_journal(grant, generation, tokens)?)
+        Ok(self.write_journal(grant, Origin::Renewal(generation), tokens)?)
+    }
+
+    fn journal_sign_in(
+        &self,
+        grant: &GrantKey,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        grant.check()?;
+        Ok(self.write_journal(grant, Origin::SignIn(over), tokens)?)
+    }
+
+    fn settle_journal(&self, grant: &GrantKey) -> Result<Option<Generation>, StoreError> {
+        grant.check()?;
+        self.commit_journal_for(grant)?;
+        self.unmark_unstored(grant);
+        let stored = |scope: &Scope<'_>| Ok(Row::load(scope, grant)?.map(|row| row.generation));
+        Ok(self.read_scope("read a sign-in", stored)?)
+    }
+
+    fn reserve(&self, grant: &GrantKey) -> Result<(), StoreError> {
+        grant.check()?;
+        Ok(self.reserve_for_sign_in(grant)?)
+    }
+
+    fn unreserve(&self, grant: &GrantKey) {
+        self.free_reserve(grant);
+    }
+
+    fn show_unstored(&self, grant: &GrantKey) {
+        self.mark_unstored(grant);
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
@@ -177,6 +209,7 @@ impl GrantStore for Vault {
         let put = |scope: &Scope<'_>| put_in(scope, grant, tokens);
         let (generation, replaced) =
             self.commit_in_reserve(grant, || self.write_scope("keep a sign-in", put))?;
+        self.unmark_unstored(grant);
         if replaced {
             self.erase_now_or_later();
         }
@@ -185,6 +218,8 @@ impl GrantStore for Vault {
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         grant.check()?;
+        // Before the row: a sign-in that lies there would be stored once there is none.
+        self.clear_journal(grant)?;
         let index = grant.index();
         let delete = |scope: &Scope<'_>| {
             let listing = row::listing(scope, &index)?;
@@ -219,6 +254,27 @@ impl GrantStore for Vault {
 }
 
 impl Vault {
+    /// Stores a sign-in in place of `over`, if that is still what is stored.
+    pub(super) fn put_over(
+        &self,
+        grant: &GrantKey,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<Commit, VaultError> {
+        let committed = self.write_scope("keep a sign-in", |scope| {
+            let current = Row::load(scope, grant)?.map(|row| row.generation);
+            if current != over {
+                return Ok(Commit::Superseded { current });
+            }
+            let (generation, _) = put_in(scope, grant, tokens)?;
+            Ok(Commit::Committed { generation })
+        })?;
+        if over.is_some() && matches!(committed, Commit::Committed { .. }) {
+            self.erase_now_or_later();
+        }
+        Ok(committed)
+    }
+
     pub(super) fn commit_once(
         &self,
         grant: &GrantKey,

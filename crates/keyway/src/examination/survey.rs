@@ -169,6 +169,11 @@ impl Surveyed<'_> {
             let moved = accounts.moved(&self.diagnosis.plugin, &server.name, &remote)?;
             self.diagnosis.moved_to = moved.map(|moved| moved.fingerprint);
         }
+        #[cfg(feature = "vault")]
+        {
+            let unstored = accounts.unstored_sign_in(plugin, &server.name, &remote);
+            self.diagnosis.unstored_sign_in = unstored;
+        }
         let is_open = || accounts.is_known_open(plugin, &server.name, &remote);
         if found.is_none() && is_open() {
             self.diagnosis.method = Some(Method::None);

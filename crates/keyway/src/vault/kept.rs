@@ -187,6 +187,39 @@ impl GrantStore for KeptVault {
         Ok(())
     }
 
+    fn journal_sign_in(
+        &self,
+        grant: &GrantKey,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        self.get()?.journal_sign_in(grant, over, tokens)?;
+        if let Some(over) = over {
+            self.in_flight.end_generation(grant, over);
+        }
+        Ok(())
+    }
+
+    fn settle_journal(&self, grant: &GrantKey) -> Result<Option<Generation>, StoreError> {
+        self.get()?.settle_journal(grant)
+    }
+
+    fn reserve(&self, grant: &GrantKey) -> Result<(), StoreError> {
+        self.get()?.reserve(grant)
+    }
+
+    fn unreserve(&self, grant: &GrantKey) {
+        if let Ok(Some(vault)) = self.existing() {
+            vault.unreserve(grant);
+        }
+    }
+
+    fn show_unstored(&self, grant: &GrantKey) {
+        if let Ok(Some(vault)) = self.existing() {
+            vault.show_unstored(grant);
+        }
+    }
+
     fn mark_reauth(
         &self,
         grant: &GrantKey,

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use keyway_secret::Secret;
-use keyway_store::{
-    Claim, ClaimId, Commit, Generation, Grant, GrantKey, GrantStore, StoreError, Tokens,
-};
+use keyway_store::{Claim, ClaimId, Generation, Grant, GrantKey, GrantStore, StoreError, Tokens};
 
 use crate::error::{OAuthError, SignInCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
+use crate::oauth::grant_access::GrantHandle;
 use crate::timeouts::{
     CLAIM_POLL_INTERVAL, CLAIM_WAIT_TIMEOUT, COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE,
     REPLACE_CLAIM_LIFETIME, SIGN_IN_STORE_TIMEOUT, TRIES_BEFORE_JOURNAL,
@@ -23,11 +22,11 @@ impl OAuthEngine {
     /// could not be stored any more. Storing the new sign-in ends the claim.
     ///
     /// A store that fails here costs the revocation of the old token at the most, and never the new
-    /// sign-in: it is enough to know which generation is replaced.
+    /// sign-in.
     pub(super) async fn remember_before_replacing(
         &self,
         new: Option<&Secret<String>>,
-    ) -> Option<Replaced> {
+    ) -> Option<ClaimId> {
         let started = self.clock.monotonic();
         loop {
             match self.grant.with(claim_stored).await {
@@ -37,19 +36,10 @@ impl OAuthEngine {
                     if let Some(details) = details.filter(|_| !is_same) {
                         self.replaced_tokens.add(&details, refresh).await;
                     }
-                    return Some(Replaced {
-                        claim: Some(claim),
-                        generation: grant.generation,
-                    });
+                    return Some(claim);
                 }
                 Ok(ReplaceStep::Held) => {}
-                Ok(ReplaceStep::Ended(generation)) => return Some(Replaced::unclaimed(generation)),
-                Ok(ReplaceStep::Nothing) => return None,
-                Err(_) => {
-                    // What cannot be written may still be read.
-                    let stored = self.grant.read().await.ok().flatten()?;
-                    return Some(Replaced::unclaimed(stored.generation));
-                }
+                Ok(ReplaceStep::Nothing) | Err(_) => return None,
             }
             if self.clock.monotonic().duration_since(started) > CLAIM_WAIT_TIMEOUT {
                 // The new sign-in must not be lost over a process that does not finish; what that
@@ -60,90 +50,138 @@ impl OAuthEngine {
         }
     }
 
-    /// Stores a new sign-in; tries for a while, because a person would have to sign in once more.
+    /// Stores a new sign-in, which ends the claim on an earlier one.
     ///
-    /// Over an earlier sign-in, the tokens also go to the journal after a few tries. There the next
-    /// process finds them, and may have renewed them before this one can store them: from then on
-    /// they are committed by generation, and never put over what is newer.
+    /// One that is lost costs a person a second consent, so it is tried until it succeeds:
+    ///
+    /// ```text
+    ///   put ── fails ─▶ put again, a few times ── fails ─▶ journal ─▶ settle the journal ─┐
+    ///    │                                                   └ fails: put, journal again ◀┘
+    ///    └─▶ stored                        the caller is told after a minute, and it goes on aside
+    /// ```
+    ///
+    /// In the journal the next process finds the tokens, and may have renewed them before this one
+    /// can store them: from then on only what lies there is stored, and never put over what is newer.
     pub(super) async fn store_sign_in(
         &self,
         new: &Tokens,
-        replaced: Option<Replaced>,
+        claim: Option<ClaimId>,
     ) -> Result<Generation, OAuthError> {
         let started = self.clock.monotonic();
-        let (mut tries, mut pause) = (0, COMMIT_FIRST_PAUSE);
-        // The generation that the journal has a successor of.
-        let mut journaled = None;
+        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone());
+        let mut pause = COMMIT_FIRST_PAUSE;
         loop {
-            let stored = match journaled {
-                None => self.put(new).await.map(Some),
-                Some(generation) => self.commit_sign_in(generation, new).await,
-            };
-            let error = match stored {
+            let error = match unstored.store().await {
                 Ok(Some(generation)) => return Ok(generation),
                 // Signed out meanwhile: nothing is stored against a person's will.
                 Ok(None) => return Err(OAuthError::sign_in_required(SignInCause::Never)),
                 Err(error) => error,
             };
-            tries += 1;
-            // Without a refresh token a commit would keep that of the earlier sign-in.
-            let is_due = tries >= TRIES_BEFORE_JOURNAL && new.refresh.is_some();
-            if let Some(replaced) = replaced.filter(|_| is_due && journaled.is_none())
-                && self.journal(replaced.generation, new).await.is_ok()
-            {
-                journaled = Some(replaced.generation);
-            }
             if self.clock.monotonic().duration_since(started) > SIGN_IN_STORE_TIMEOUT {
-                if let Some(claim) = replaced.and_then(|replaced| replaced.claim) {
+                if let Some(claim) = claim {
                     let release =
                         |store: &dyn GrantStore, key: &GrantKey, claim| store.release(key, claim);
                     self.end_claim(claim, release).await.ok();
                 }
-                return Err(error);
+                let told = unstored.told(error);
+                self.store_aside(unstored);
+                return Err(told);
             }
             self.tasks.sleep(pause).await;
             pause = (pause * 2).min(COMMIT_MAX_PAUSE);
         }
     }
 
-    async fn put(&self, new: &Tokens) -> Result<Generation, OAuthError> {
-        let tokens = new.clone();
-        let stored = self.grant.with(move |store, key| store.put(key, &tokens));
-        stored.await
-    }
-
-    /// Stores a new sign-in over `generation`, unless another process did so from the journal;
-    /// `None` if there is none to replace any more.
-    async fn commit_sign_in(
-        &self,
-        generation: Generation,
-        new: &Tokens,
-    ) -> Result<Option<Generation>, OAuthError> {
-        let tokens = new.clone();
-        let commit = move |store: &dyn GrantStore, key: &GrantKey| {
-            Ok(match store.commit(key, generation, &tokens)? {
-                Commit::Committed { generation } => Some(generation),
-                Commit::Superseded { current } => current,
-                _ => None,
-            })
-        };
-        self.grant.with(commit).await
+    /// Tries to store a sign-in for as long as this process lives.
+    fn store_aside(&self, mut unstored: UnstoredSignIn) {
+        let tasks = Arc::clone(&self.tasks);
+        // What is in the journal may be left to the next process; what is nowhere else may not.
+        let mut hold = (!unstored.is_journaled).then(|| tasks.hold());
+        self.tasks.spawn(Box::pin(async move {
+            unstored.show().await;
+            while unstored.store().await.is_err() {
+                if unstored.is_journaled {
+                    hold = None;
+                }
+                tasks.sleep(COMMIT_MAX_PAUSE).await;
+            }
+            drop(hold);
+        }));
     }
 }
 
-/// The sign-in that a new one replaces.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Replaced {
-    /// The claim of this process on its refresh token, if that is alive.
-    claim: Option<ClaimId>,
-    generation: Generation,
+/// A new sign-in on its way to the store.
+#[derive(Debug)]
+struct UnstoredSignIn {
+    grant: GrantHandle,
+    tokens: Tokens,
+    tries: u32,
+    /// Whether the journal has it; from then on it is stored from there alone.
+    is_journaled: bool,
 }
 
-impl Replaced {
-    const fn unclaimed(generation: Generation) -> Self {
+impl UnstoredSignIn {
+    const fn new(grant: GrantHandle, tokens: Tokens) -> Self {
         Self {
-            claim: None,
-            generation,
+            grant,
+            tokens,
+            tries: 0,
+            is_journaled: false,
+        }
+    }
+
+    /// Tries once, and puts it into the journal after a few times; `None` if the person has signed
+    /// out since it was put there.
+    async fn store(&mut self) -> Result<Option<Generation>, OAuthError> {
+        if self.is_journaled {
+            let settle = |store: &dyn GrantStore, key: &GrantKey| store.settle_journal(key);
+            return self.grant.with(settle).await;
+        }
+        let tokens = self.tokens.clone();
+        let put = move |store: &dyn GrantStore, key: &GrantKey| store.put(key, &tokens);
+        let error = match self.grant.with(put).await {
+            Ok(generation) => return Ok(Some(generation)),
+            Err(error) => error,
+        };
+        self.tries = self.tries.saturating_add(1);
+        if self.tries >= TRIES_BEFORE_JOURNAL {
+            let tokens = self.tokens.clone();
+            // Over what is stored at this moment, as the put would have been.
+            let journal = move |store: &dyn GrantStore, key: &GrantKey| {
+                let over = store.read(key)?.map(|stored| stored.generation);
+                store.journal_sign_in(key, over, &tokens)
+            };
+            self.is_journaled = self.grant.with(journal).await.is_ok();
+        }
+        Err(error)
+    }
+
+    /// Shows to other processes that only this one has it, if that is so.
+    async fn show(&self) {
+        if self.is_journaled {
+            return;
+        }
+        let show = |store: &dyn GrantStore, key: &GrantKey| {
+            store.show_unstored(key);
+            Ok(())
+        };
+        // It is tried to be stored, shown or not.
+        self.grant.with(show).await.ok();
+    }
+
+    /// Adds to what a store says where the sign-in is meanwhile.
+    fn told(&self, error: OAuthError) -> OAuthError {
+        let OAuthError::Vault { message, .. } = error else {
+            return error;
+        };
+        let hint = if self.is_journaled {
+            "nothing is lost: the sign-in is in the journal of the vault, and the next command that can stores it"
+        } else {
+            "the sign-in is in the memory of this process, which stores it as soon as it can: make room on the disk of the vault, and do not end the process"
+        };
+        OAuthError::Vault {
+            message: format!("the new sign-in is not stored yet: {message}"),
+            hint: Some(hint.to_owned()),
         }
     }
 }
@@ -154,9 +192,7 @@ enum ReplaceStep {
     Claimed(Arc<Grant>, ClaimId, Secret<String>),
     /// Another process redeems the token right now, or has just done so.
     Held,
-    /// The sign-in has no live refresh token.
-    Ended(Generation),
-    /// There is no sign-in.
+    /// There is no sign-in, or it has no live refresh token.
     Nothing,
 }
 
@@ -170,8 +206,7 @@ fn claim_stored(store: &dyn GrantStore, key: &GrantKey) -> Result<ReplaceStep, S
                 ReplaceStep::Claimed(Arc::new(grant), claimed.id, claimed.refresh)
             }
             Claim::Held { .. } | Claim::Moved { .. } => ReplaceStep::Held,
-            Claim::Absent => ReplaceStep::Nothing,
-            _ => ReplaceStep::Ended(grant.generation),
+            _ => ReplaceStep::Nothing,
         },
     )
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_store::{
-    ChangeFeed, Claim, ClaimId, Commit, Damage, Deleted, Fingerprint, Generation, Grant, GrantKey,
-    GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError, Tokens,
-    UseMarker,
+    BackendFailure, ChangeFeed, Claim, ClaimId, Commit, Damage, Deleted, Fingerprint, Generation,
+    Grant, GrantKey, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers,
+    StoreError, Tokens, UseMarker,
 };
 use keyway_vault::{Namespace, Vault};
 
@@ -23,6 +23,7 @@ pub(crate) struct TestVault {
     locked: AtomicU32,
     rows_locked: AtomicBool,
     spoilt: AtomicBool,
+    is_full: AtomicBool,
 }
 
 impl TestVault {
@@ -33,6 +34,7 @@ impl TestVault {
             locked: AtomicU32::new(0),
             rows_locked: AtomicBool::new(false),
             spoilt: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
         }
     }
 
@@ -44,6 +46,21 @@ impl TestVault {
     /// Lets nothing be written but the journal, or all again.
     pub(crate) fn lock_rows(&self, is_locked: bool) {
         self.rows_locked.store(is_locked, Ordering::SeqCst);
+    }
+
+    /// Has no room for anything new.
+    pub(crate) fn fill(&self) {
+        self.is_full.store(true, Ordering::SeqCst);
+    }
+
+    /// Says which process has a sign-in that is stored nowhere.
+    pub(crate) fn unstored(&self, grant: &GrantKey) -> Option<Option<u32>> {
+        self.vault.unstored_sign_in(grant)
+    }
+
+    /// Commits the journal, as every process does at its start.
+    pub(crate) fn commit_journaled(&self) {
+        self.vault.commit_journaled();
     }
 
     /// Answers each reading as a store does whose rows were tampered with.
@@ -117,6 +134,36 @@ impl GrantStore for TestVault {
     ) -> Result<(), StoreError> {
         self.check_journal()?;
         self.vault.journal(grant, generation, &self.later(tokens))
+    }
+
+    fn journal_sign_in(
+        &self,
+        grant: &GrantKey,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        self.check_journal()?;
+        self.vault.journal_sign_in(grant, over, &self.later(tokens))
+    }
+
+    fn settle_journal(&self, grant: &GrantKey) -> Result<Option<Generation>, StoreError> {
+        self.check()?;
+        self.vault.settle_journal(grant)
+    }
+
+    fn reserve(&self, grant: &GrantKey) -> Result<(), StoreError> {
+        if self.is_full.load(Ordering::SeqCst) {
+            return Err(BackendFailure::new("the disk is full").into());
+        }
+        self.vault.reserve(grant)
+    }
+
+    fn unreserve(&self, grant: &GrantKey) {
+        self.vault.unreserve(grant);
+    }
+
+    fn show_unstored(&self, grant: &GrantKey) {
+        self.vault.show_unstored(grant);
     }
 
     fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {

@@ -188,6 +188,67 @@ fn new_sign_in_that_cannot_be_stored_is_journaled_and_committed_by_the_next_proc
     }
 }
 
+/// The first one, and one that cannot be renewed.
+#[test]
+fn first_sign_in_that_cannot_be_stored_is_journaled_and_committed_by_the_next_start() {
+    for renews in [true, false] {
+        let kit = Kit::new();
+        let oauth = kit.oauth();
+        let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+        if !renews {
+            kit.honest.add(serde_json::json!({ "refresh_token": null }));
+        }
+        kit.world.answer(TOKEN, move |seen| {
+            shelf.lock_rows(true);
+            honest.token(seen)
+        });
+        kit.clock.let_pass(500);
+        let error = cause(kit.run(oauth.sign_in(None)).unwrap_err());
+        assert!(error.hint().contains("in the journal"), "{error}");
+        assert!(kit.stored().is_none());
+        kit.other_shelf().commit_journaled();
+        assert_eq!(kit.stored_access(), "at-1");
+        assert_eq!(kit.stored().unwrap().refreshable, renews);
+        assert_eq!(kit.call(&kit.process(&kit.other_shelf())).unwrap(), 200);
+    }
+}
+
+#[test]
+fn first_sign_in_that_is_only_in_memory_is_stored_once_it_fits_and_its_process_named() {
+    let kit = Kit::new();
+    let oauth = kit.oauth();
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        shelf.lock(u32::MAX);
+        honest.token(seen)
+    });
+    kit.clock.let_pass(500);
+    let error = cause(kit.run(oauth.sign_in(None)).unwrap_err());
+    assert!(error.hint().contains("in the memory"), "{error}");
+    eventually("it is shown", || kit.shelf.unstored(&kit.key).is_some());
+    let process = kit.other_shelf().unstored(&kit.key);
+    assert_eq!(process, Some(Some(std::process::id())));
+    assert!(kit.tasks.is_held(), "the process waits for it");
+    kit.shelf.lock(0);
+    eventually("it is stored", || {
+        kit.clock.advance(Duration::from_millis(500));
+        kit.stored().is_some()
+    });
+    assert_eq!(kit.stored_access(), "at-1");
+    eventually("the process may end", || !kit.tasks.is_held());
+    assert_eq!(kit.shelf.unstored(&kit.key), None);
+    assert_eq!(kit.person.windows(), 1);
+}
+
+#[test]
+fn person_is_not_asked_for_a_sign_in_that_could_not_be_stored() {
+    let kit = Kit::new();
+    kit.shelf.fill();
+    let error = kit.run(kit.oauth().sign_in(None)).unwrap_err();
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+    assert_eq!(kit.person.windows(), 0);
+}
+
 /// The process that signed in waits for the store; another finds the journal meanwhile.
 #[test]
 fn journaled_sign_in_that_another_process_stored_and_renewed_is_not_put_back() {

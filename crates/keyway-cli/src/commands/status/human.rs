@@ -73,13 +73,16 @@ fn table(servers: &[Diagnosis]) -> Table<5> {
 fn sign_ins(servers: &[Diagnosis]) -> String {
     let kept = |listed: &Diagnosis| {
         let name = in_words(&printable(&listed.id()));
-        match (&listed.sign_in, &listed.moved_to) {
-            (Some(kept), _) => Some(sign_in::line(&name, kept)),
-            (None, Some(to)) => Some(format!("  {name}: moved to the vault {}\n", printable(to))),
-            (None, None) => None,
-        }
+        let stored = match (&listed.sign_in, &listed.moved_to) {
+            (Some(kept), _) => sign_in::line(&name, kept),
+            (None, Some(to)) => format!("  {name}: moved to the vault {}\n", printable(to)),
+            (None, None) => String::new(),
+        };
+        let unstored = listed.unstored_sign_in;
+        let unstored = unstored.map(|unstored| sign_in::unstored_line(&name, unstored));
+        stored + &unstored.unwrap_or_default()
     };
-    let lines: String = servers.iter().filter_map(kept).collect();
+    let lines: String = servers.iter().map(kept).collect();
     if lines.is_empty() {
         return lines;
     }

@@ -3,6 +3,7 @@
 use keyway::approval::{Changes, Question};
 use keyway::diagnosis::Diagnosis;
 use keyway::events::rfc3339;
+use keyway::sign_in::SignIn;
 use keyway_check::Report;
 use keyway_check::report::json::diagnostics;
 use keyway_code::Code;
@@ -56,6 +57,10 @@ struct Server<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     unstored_renewal: Option<Unstored>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    ended_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstored_sign_in: Option<UnstoredSignIn>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     moved_to: Option<&'a str>,
     protection: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +72,12 @@ struct Server<'a> {
 struct Unstored {
     process: Option<u32>,
     seconds: u64,
+}
+
+/// A process that has a new sign-in in memory alone.
+#[derive(Serialize)]
+struct UnstoredSignIn {
+    process: Option<u32>,
 }
 
 /// What waits for an approval, as far as that was looked up.
@@ -136,6 +147,10 @@ impl<'a> Server<'a> {
             unstored_renewal: kept.and_then(|kept| kept.unstored).map(|it| Unstored {
                 process: it.process,
                 seconds: it.seconds,
+            }),
+            ended_because: kept.filter(|kept| kept.ended).and_then(SignIn::fault),
+            unstored_sign_in: found.unstored_sign_in.map(|it| UnstoredSignIn {
+                process: it.process,
             }),
             moved_to: found.moved_to.as_deref(),
             protection: found.protection.as_deref(),

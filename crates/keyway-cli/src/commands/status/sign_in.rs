@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keyway::diagnosis::lasting;
-use keyway::sign_in::{Accounts, SignIn, UnstoredRenewal};
+use keyway::sign_in::{Accounts, SignIn, UnstoredRenewal, UnstoredSignIn};
 use keyway::vault::KeptVault;
 use keyway_secret::printable;
 
@@ -60,12 +60,24 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
     format!("  {name}: {who} at {issuer}; {scopes}; {time}{renews}{wants}{unstored}\n")
 }
 
-/// Names the process whose end would cost the sign-in.
-fn unstored(renewal: UnstoredRenewal) -> String {
-    let process = match renewal.process {
+/// Names the process that has a sign-in which is stored nowhere.
+pub(super) fn unstored_line(name: &str, unstored: UnstoredSignIn) -> String {
+    let process = numbered(unstored.process);
+    format!(
+        "  {name}: {process} has a new sign-in only in memory, because the vault cannot be written: do not end it, make room on the disk\n"
+    )
+}
+
+fn numbered(process: Option<u32>) -> String {
+    match process {
         Some(process) => format!("process {process}"),
         None => "a process".to_owned(),
-    };
+    }
+}
+
+/// Names the process whose end would cost the sign-in.
+fn unstored(renewal: UnstoredRenewal) -> String {
+    let process = numbered(renewal.process);
     let time = lasting(i64::try_from(renewal.seconds).unwrap_or(i64::MAX));
     format!(
         "; {process} has been renewing it for {time} and may hold the new tokens only in memory: do not end it, make room on the disk"
