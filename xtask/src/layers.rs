@@ -251,9 +251,32 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway"],
     },
     Layer {
+        name: "keyway-policy",
+        may_use: &[
+            "keyway",
+            "keyway-mcp",
+            "keyway-transport",
+            "keyway-auth",
+            "keyway-vault",
+            "keyway-secret",
+        ],
+    },
+    Layer {
+        name: "keyway-clients",
+        may_use: &[
+            "keyway",
+            "keyway-config",
+            "keyway-lint",
+            "keyway-code",
+            "keyway-secret",
+        ],
+    },
+    Layer {
         name: "keyway-gateway",
         may_use: &[
             "keyway",
+            "keyway-clients",
+            "keyway-policy",
             "keyway-mcp",
             "keyway-config",
             "keyway-transport",
@@ -265,16 +288,6 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "keyway-check",
-        may_use: &[
-            "keyway",
-            "keyway-config",
-            "keyway-lint",
-            "keyway-code",
-            "keyway-secret",
-        ],
-    },
-    Layer {
-        name: "keyway-clients",
         may_use: &[
             "keyway",
             "keyway-config",
@@ -307,6 +320,7 @@ const LAYERS: &[Layer] = &[
             "keyway-gateway",
             "keyway-lint",
             "keyway-mcp",
+            "keyway-policy",
             "keyway-code",
             "keyway-secret",
         ],

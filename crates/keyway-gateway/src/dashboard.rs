@@ -35,7 +35,7 @@ use self::pages::Look;
 use self::paths::DashboardRoute;
 use self::sessions::BrowserSessions;
 use crate::activity::Activity;
-use crate::policy::Policies;
+use keyway_policy::Policies;
 
 /// The dashboard.
 #[derive(Debug)]

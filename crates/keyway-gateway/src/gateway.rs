@@ -54,7 +54,7 @@ use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::control::Control;
 use crate::dashboard::Dashboard;
 pub use crate::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
-use crate::policy::Policies;
+use keyway_policy::Policies;
 use crate::timeouts::MAINTENANCE_INTERVAL;
 pub use crate::token_use::TokenUses;
 use crate::trace_parent::TraceParent;

@@ -11,7 +11,6 @@ mod gateway_token;
 pub mod lazy_server;
 pub mod local_backend;
 mod percent;
-pub mod policy;
 pub mod schema;
 pub mod served_plugins;
 pub mod shared_gateway;

@@ -12,15 +12,6 @@ pub(crate) const SIGN_IN_PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a client's call waits for a sign-in: less than the minute that most clients wait.
 pub(crate) const CLIENT_SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// How long a call waits for a person to allow its tool; no answer is a no.
-pub(crate) const TOOL_QUESTION_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long a server may take for a page of its tools, where a policy needs them.
-pub(crate) const TOOL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long a list of tools counts, where a policy needs it: a server need not tell of changes.
-pub(crate) const TOOL_LIST_AGE: Duration = Duration::from_secs(60);
-
 /// How often the files of served plugins are looked at.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -20,7 +20,7 @@ use keyway_gateway::gateway::{
     serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
-use keyway_gateway::policy::Policies;
+use keyway_policy::Policies;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_secret::printable;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::changes::Changes;
-use crate::policy::ToolDigest;
+use keyway_policy::ToolDigest;
 
 /// Looks after servers.
 pub trait DashboardBackend: Send + Sync + Debug {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
+use keyway_policy::PolicyChanges;
 use keyway_transport::Reply;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{sleep, timeout};
 use url::form_urlencoded;
 
@@ -120,11 +121,11 @@ impl Stream {
 }
 
 /// Waits for a change of rules or questions, where there are any.
-async fn changed(policies: Option<&mut watch::Receiver<u64>>) {
+async fn changed(policies: Option<&mut PolicyChanges>) {
     let Some(policies) = policies else {
         return std::future::pending().await;
     };
-    if policies.changed().await.is_err() {
+    if !policies.changed().await {
         std::future::pending::<()>().await;
     }
 }

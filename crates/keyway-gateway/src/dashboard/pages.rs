@@ -19,7 +19,7 @@ use super::paths::DashboardRoute;
 use super::sessions::Notice;
 use super::{Reopening, answers};
 use crate::activity::ActivityEntry;
-use crate::policy::Policies;
+use keyway_policy::Policies;
 
 /// Everything that pages are made of, at one moment.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::form::Fields;
 use super::paths::{self, Action};
 use super::sessions::Notice;
 use super::{Dashboard, answers, pages};
-use crate::policy::ToolDigest;
+use keyway_policy::ToolDigest;
 
 impl Dashboard {
     /// Sets a rule for a tool, or notes that the person has looked at it.

@@ -8,7 +8,7 @@ use keyway_transport::Connection;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::{ServedServer, Upstream};
-use crate::policy::{GuardedConnector, Policies};
+use keyway_policy::{GuardedConnector, Policies};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{
     AggregateMembers, AggregateSettings, Connector, Member, Opened, SignInPort,

@@ -8,7 +8,7 @@ use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::ServedServer;
-use crate::policy::{Policies, guarded};
+use keyway_policy::{Policies, guarded};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;

@@ -11,7 +11,7 @@ use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
-use crate::policy::{Policies, RuleView, ToolQuestion, ToolState};
+use keyway_policy::{Policies, RuleView, ToolQuestion, ToolState};
 
 /// The calls that wait, of all servers; empty where none does.
 pub(super) fn questions(look: &Look, browser: &BrowserSession) -> Html {
@@ -155,7 +155,8 @@ fn look_again(
     let what = match state {
         ToolState::New => "It is new since this server's tools were looked at",
         ToolState::Changed => "It has changed since it was looked at",
-        ToolState::Known => return None,
+        // Also what a later version may add.
+        _ => return None,
     };
     Some(html!(
         "<p class=\"bad\">{}, so clients with a rule may not call it.</p>\

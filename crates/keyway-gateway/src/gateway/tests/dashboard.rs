@@ -20,7 +20,7 @@ use crate::activity::Activity;
 use crate::dashboard::{
     ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
 };
-use crate::policy::Policies;
+use keyway_policy::Policies;
 use keyway_config::names::path_segment;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{ServerState, State};

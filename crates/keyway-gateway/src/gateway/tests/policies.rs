@@ -3,7 +3,7 @@
 use keyway::settings::{Settings, ToolRule};
 
 use super::*;
-use crate::policy::Policies;
+use keyway_policy::Policies;
 
 /// A gateway at which the client `test` may not call `add` of `a:one`.
 fn start() -> (Running, Arc<Policies>) {

@@ -9,6 +9,7 @@ mod digest;
 mod guard;
 mod questions;
 mod rules;
+mod timeouts;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,7 +24,7 @@ use tokio::sync::watch;
 
 use self::digest::ListedTool;
 pub use self::digest::ToolDigest;
-pub(crate) use self::guard::{GuardedConnector, guarded};
+pub use self::guard::{GuardedConnector, guarded};
 use self::questions::Questions;
 pub use self::questions::ToolQuestion;
 use self::rules::{Rule, Rules};
@@ -115,7 +116,7 @@ impl Policies {
     }
 
     /// Returns what decides about the calls of a client; `None` where no rule concerns them.
-    pub(crate) fn access(
+    pub fn access(
         self: &Arc<Self>,
         client: Option<&str>,
         (plugin, server): (&str, &str),
@@ -231,8 +232,9 @@ impl Policies {
     }
 
     /// Tells of every change of rules and questions.
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    #[must_use]
+    pub fn changes(&self) -> PolicyChanges {
+        PolicyChanges(self.changes.subscribe())
     }
 
     /// Tells of every change of what clients may call.
@@ -267,6 +269,19 @@ impl Policies {
     }
 }
 
+/// Waits for changes of rules and questions.
+#[derive(Debug)]
+pub struct PolicyChanges(watch::Receiver<u64>);
+
+impl PolicyChanges {
+    /// Waits until something has changed since the last call; `false` if nothing can any more.
+    ///
+    /// Cancel safety: a change that comes meanwhile is told by the next call.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
 impl fmt::Debug for Policies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Policies")
@@ -295,7 +310,7 @@ impl Kept {
 
 /// What one client may do with the tools of one server, by the rules as they are at each call.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub struct Access {
     policies: Arc<Policies>,
     server: String,
     client: Option<String>,

@@ -31,12 +31,13 @@ use tokio::task::AbortHandle;
 
 use self::calls::{Parked, asks_form};
 use self::listing::CurrentTools;
-use super::Access;
+use crate::Access;
 
 /// Puts the policy of a client in front of a connection on which nothing was sent yet.
 ///
 /// Must be called inside a runtime.
-pub(crate) fn guarded(connection: Connection, access: Access) -> Connection {
+#[must_use]
+pub fn guarded(connection: Connection, access: Access) -> Connection {
     let Connection {
         link: server,
         events: from_server,
@@ -66,17 +67,18 @@ pub(crate) fn guarded(connection: Connection, access: Access) -> Connection {
 
 /// Reaches a server with a policy in front of it.
 #[derive(Debug)]
-pub(crate) struct GuardedConnector {
+pub struct GuardedConnector {
     inner: Arc<dyn Connector>,
     /// Makes a policy for each connection.
-    access: (Arc<super::Policies>, Option<String>, (String, String)),
+    access: (Arc<crate::Policies>, Option<String>, (String, String)),
 }
 
 impl GuardedConnector {
     /// Puts the policies for a client, by the name of its token, in front of a server.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         inner: Arc<dyn Connector>,
-        policies: &Arc<super::Policies>,
+        policies: &Arc<crate::Policies>,
         client: Option<&str>,
         server: (String, String),
     ) -> Self {
@@ -87,7 +89,8 @@ impl GuardedConnector {
     }
 
     /// Says whether it leads to this connector.
-    pub(crate) fn is_for(&self, inner: &Arc<dyn Connector>) -> bool {
+    #[must_use]
+    pub fn is_for(&self, inner: &Arc<dyn Connector>) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.inner), Arc::as_ptr(inner))
     }
 }

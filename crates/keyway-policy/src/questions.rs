@@ -26,7 +26,7 @@ pub struct ToolQuestion {
 
 /// The questions that wait.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     /// Held for one look or one change, never across an await.
     waiting: Mutex<Vec<Waiting>>,
     /// `Relaxed`: a number that is used once, which guards no other data.
@@ -41,7 +41,7 @@ struct Waiting {
 
 impl Questions {
     /// Asks; `make` gets the number of the question. `None` if too many wait already.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         make: impl FnOnce(u64) -> ToolQuestion,
     ) -> Option<(u64, oneshot::Receiver<bool>)> {
@@ -59,17 +59,17 @@ impl Questions {
     }
 
     /// Answers a question; says whether it still waited.
-    pub(super) fn answer(&self, id: u64, is_allowed: bool) -> bool {
+    pub(crate) fn answer(&self, id: u64, is_allowed: bool) -> bool {
         let found = self.take(id);
         found.is_some_and(|it| it.answer.send(is_allowed).is_ok())
     }
 
     /// Forgets a question that was answered elsewhere, or given up.
-    pub(super) fn settle(&self, id: u64) {
+    pub(crate) fn settle(&self, id: u64) {
         drop(self.take(id));
     }
 
-    pub(super) fn all(&self) -> Vec<ToolQuestion> {
+    pub(crate) fn all(&self) -> Vec<ToolQuestion> {
         self.lock().iter().map(|it| it.question.clone()).collect()
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
-use super::super::{Access, ListedTool, ToolDigest, Verdict};
+use crate::{Access, ListedTool, ToolDigest, Verdict};
 use super::Guard;
 use crate::timeouts::{TOOL_LIST_AGE, TOOL_LIST_TIMEOUT};
 

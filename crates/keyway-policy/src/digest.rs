@@ -18,15 +18,15 @@ pub struct ToolDigest([u8; 32]);
 
 /// A tool of a list, as far as policies are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ListedTool {
-    pub(super) name: String,
-    pub(super) digest: ToolDigest,
+pub(crate) struct ListedTool {
+    pub(crate) name: String,
+    pub(crate) digest: ToolDigest,
 }
 
 impl ListedTool {
     /// Reads a tool. `None` if it has no name, or says something twice: readers of JSON do not agree
     /// which of both counts, and a client might take another one than its digest is of.
-    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Described<'a> {
             #[serde(borrow)]

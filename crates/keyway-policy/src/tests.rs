@@ -385,7 +385,7 @@ async fn question(policies: &Policies) -> ToolQuestion {
         if let Some(question) = policies.questions().pop() {
             return question;
         }
-        timeout(PATIENCE, changes.changed()).await.unwrap().unwrap();
+        assert!(timeout(PATIENCE, changes.changed()).await.unwrap());
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::super::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
+use crate::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
 use super::Guard;
 use super::listing::{self, Tools};
 use crate::timeouts::TOOL_QUESTION_TIMEOUT;

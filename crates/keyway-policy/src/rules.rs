@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The rules for one server, from `config.toml` or from the dashboard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     #[serde(default)]
     all: BTreeMap<String, Rule>,
     #[serde(default)]
@@ -17,7 +17,7 @@ pub(super) struct Rules {
 /// A rule as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     // In the order of how much they take away.
     Allow,
     Ask,
@@ -27,24 +27,24 @@ pub(super) enum Rule {
 impl Rules {
     /// Returns the rule for a tool: that of its client before that for all clients, and one that
     /// names the tool before `*`.
-    pub(super) fn find(&self, client: Option<&str>, tool: &str) -> Option<Rule> {
+    pub(crate) fn find(&self, client: Option<&str>, tool: &str) -> Option<Rule> {
         let of = |rules: &BTreeMap<String, Rule>| rules.get(tool).or(rules.get(REST)).copied();
         let own = client.and_then(|client| self.clients.get(client));
         own.and_then(of).or_else(|| of(&self.all))
     }
 
     /// Says whether there is any rule that may concern a client.
-    pub(super) fn concerns(&self, client: Option<&str>) -> bool {
+    pub(crate) fn concerns(&self, client: Option<&str>) -> bool {
         let own = client.and_then(|client| self.clients.get(client));
         !self.all.is_empty() || own.is_some_and(|rules| !rules.is_empty())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty() && self.clients.values().all(BTreeMap::is_empty)
     }
 
     /// Sets or removes a rule.
-    pub(super) fn set(&mut self, client: Option<&str>, tool: &str, rule: Option<Rule>) {
+    pub(crate) fn set(&mut self, client: Option<&str>, tool: &str, rule: Option<Rule>) {
         let rules = match client {
             Some(client) => self.clients.entry(client.to_owned()).or_default(),
             None => &mut self.all,
@@ -57,7 +57,7 @@ impl Rules {
     }
 
     /// Returns all of them: the client, the tool, the rule.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, Rule)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, Rule)> {
         let all = self.all.iter().map(|(tool, rule)| (None, &**tool, *rule));
         let own = self.clients.iter().flat_map(|(client, rules)| {
             let client = Some(client.as_str());
