@@ -125,7 +125,7 @@ pub struct Homes<'a> {
     /// Where programs keep settings: `XDG_CONFIG_HOME`, or `.config` in the home.
     pub config: PathBuf,
     /// Where clients look for the names of other folders.
-    pub variables: &'a dyn Environment,
+    pub variables: &'a (dyn Environment + Sync),
 }
 
 impl Client {
@@ -139,7 +139,7 @@ impl Client {
 impl<'a> Homes<'a> {
     /// Begins at the person's home; programs keep settings in its `.config` unless `config` says where.
     #[must_use]
-    pub fn new(home: PathBuf, config: Option<PathBuf>, variables: &'a dyn Environment) -> Self {
+    pub fn new(home: PathBuf, config: Option<PathBuf>, variables: &'a (dyn Environment + Sync)) -> Self {
         let config = config.unwrap_or_else(|| home.join(".config"));
         Self {
             home,

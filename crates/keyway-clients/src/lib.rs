@@ -6,6 +6,7 @@ pub mod clients;
 pub mod convert;
 pub mod host_pages;
 pub mod install;
+pub mod new_server;
 pub mod own_entries;
 pub mod service;
 pub mod survey;

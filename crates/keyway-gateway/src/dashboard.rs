@@ -12,6 +12,7 @@ mod changes;
 mod form;
 mod html;
 mod live;
+mod management;
 mod pages;
 mod paths;
 mod policy_actions;
@@ -35,6 +36,7 @@ use self::pages::Look;
 use self::paths::DashboardRoute;
 use self::sessions::BrowserSessions;
 use crate::activity::Activity;
+use crate::administration::Administration;
 use keyway_policy::Policies;
 
 /// The dashboard.
@@ -43,6 +45,7 @@ pub struct Dashboard {
     backend: Arc<dyn DashboardBackend>,
     activity: Arc<Activity>,
     policies: Option<Arc<Policies>>,
+    administration: Option<Arc<Administration>>,
     sessions: BrowserSessions,
     port: OnceLock<u16>,
     reopening: OnceLock<Reopening>,
@@ -71,6 +74,7 @@ impl Dashboard {
             backend,
             activity,
             policies: None,
+            administration: None,
             sessions: BrowserSessions::default(),
             port: OnceLock::new(),
             reopening: OnceLock::new(),
@@ -83,6 +87,13 @@ impl Dashboard {
     #[must_use]
     pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
         self.policies = Some(policies);
+        self
+    }
+
+    /// Adds the pages on which a person manages tokens, servers of their own and clients.
+    #[must_use]
+    pub fn with_administration(mut self, administration: Arc<Administration>) -> Self {
+        self.administration = Some(administration);
         self
     }
 
@@ -202,6 +213,11 @@ impl Dashboard {
                 answers::page(StatusCode::OK, html)
             }
             DashboardRoute::Tool(id, name) => self.tool(browser, &id, &name).await,
+            place @ (DashboardRoute::Tokens
+            | DashboardRoute::Add
+            | DashboardRoute::Clients
+            | DashboardRoute::Client(_)
+            | DashboardRoute::History) => self.show_management(browser, &place).await,
             _ => pages::not_found(browser),
         }
     }
@@ -225,6 +241,7 @@ impl Dashboard {
             servers: self.backend.servers().await,
             recent: self.activity.recent(),
             policies: self.policies.clone(),
+            history: self.backend.history(),
         }
     }
 }

@@ -53,7 +53,9 @@ pub(crate) use self::shared_client::SharedClient;
 use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::control::Control;
 use crate::dashboard::Dashboard;
-pub use crate::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
+pub use crate::gateway_token::{
+    GatewayToken, IssueError, TokenReader, TokenScope, TokenStore, is_token_name,
+};
 use keyway_policy::Policies;
 use crate::timeouts::MAINTENANCE_INTERVAL;
 pub use crate::token_use::TokenUses;

@@ -207,6 +207,13 @@ impl fmt::Display for TokenHash {
     }
 }
 
+/// Says whether a token may have a name: it can be told apart in a table, and typed.
+#[must_use]
+pub fn is_token_name(name: &str) -> bool {
+    let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain)
+}
+
 /// Reads all gateway tokens; may block.
 pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
 
@@ -438,6 +445,7 @@ pub enum IssueError {
     Vault(#[from] VaultError),
 }
 
+const LONGEST_NAME: usize = 64;
 /// How the tokens of helpers are called.
 const HELPER_PREFIX: &str = "headers:";
 const HELPER_NAMESPACE: &str = "helper-token";

@@ -2,12 +2,14 @@
 //! metrics and traces.
 
 pub mod activity;
+pub mod administration;
 pub mod address;
 pub mod control;
 pub mod control_client;
 pub mod dashboard;
 pub mod gateway;
 mod gateway_token;
+mod history;
 pub mod lazy_server;
 pub mod local_backend;
 mod percent;

@@ -8,23 +8,27 @@ mod server_records;
 mod shared_presenter;
 mod views;
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
 use keyway::approval::Answer;
 use keyway::connect::BoxFuture;
 use keyway::diagnosis::Diagnosis;
-use keyway::events::Kind;
+use keyway::events::{Event, Kind};
 use keyway::examination::examine;
 use keyway::host::SignInOutcome;
 use keyway::load::Loaded;
 use keyway::sign_in::{Presenter, PromptPolicy};
 use keyway::store::StoreError;
+use keyway::variables::KeptVariables;
 use keyway::vault::Vault;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Code;
+use keyway_secret::{Clock as _, Secret, SystemClock};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use url::Url;
 
 use self::connection_states::ConnectionStates;
 use self::dashboard_presenter::DashboardPresenter;
@@ -32,6 +36,7 @@ use self::server_records::{Seen, ServerRecords};
 use self::shared_presenter::SharedPresenter;
 use crate::dashboard::{Changes, DashboardBackend, ServerId, ServerView, WantedBy};
 use crate::gateway::Gateway;
+use crate::history::History;
 use crate::timeouts::{BUTTON_TIMEOUT, SIGN_IN_PAGE_TIMEOUT};
 
 /// Looks after the servers of a gateway in the same process.
@@ -50,6 +55,7 @@ pub struct LocalBackend {
     host: Host,
     records: Arc<ServerRecords>,
     connections: Arc<ConnectionStates>,
+    history: Arc<History>,
     gateway: OnceLock<Weak<Gateway>>,
     myself: Weak<Self>,
 }
@@ -64,6 +70,7 @@ impl LocalBackend {
             host,
             records: Arc::default(),
             connections: Arc::default(),
+            history: Arc::default(),
             gateway: OnceLock::new(),
             myself: Weak::clone(myself),
         })
@@ -92,6 +99,9 @@ impl LocalBackend {
         if self.gateway.set(Arc::downgrade(gateway)).is_ok() {
             let following = Arc::clone(&self.connections).follow(self.host.events().subscribe());
             drop(tokio::spawn(following));
+            let (history, records) = (Arc::clone(&self.history), Arc::clone(&self.records));
+            let events = self.host.events().subscribe();
+            drop(tokio::spawn(history.follow(events, move || records.tell())));
         }
     }
 
@@ -211,6 +221,32 @@ impl LocalBackend {
         let mut letters = words.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         Ok(first.into_iter().chain(letters).chain(['.']).collect())
+    }
+
+    /// Stores the value of a variable that the entry of a server refers to; no other name is taken.
+    async fn keep_variable(
+        &self,
+        id: &ServerId,
+        name: &str,
+        value: Secret<String>,
+    ) -> Result<(), Box<Diagnosis>> {
+        let servers = self.servers().await;
+        let view = servers.iter().find(|view| view.id == *id);
+        let is_its = |view: &ServerView| view.diagnosis.variables.iter().any(|it| it.name == name);
+        if !view.is_some_and(is_its) {
+            return Err(not_kept(id, "the entry does not refer to that variable".to_owned()));
+        }
+        let vault = self.vault().map_err(|error| self.problem(id, &error))?;
+        let name = name.to_owned();
+        // It writes to the disk.
+        let kept = tokio::task::spawn_blocking(move || {
+            KeptVariables::new(&vault)?.set(&name, &value, SystemClock.wall())
+        });
+        match kept.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(not_kept(id, error.to_string())),
+            Err(_) => Err(not_kept(id, "it was not stored".to_owned())),
+        }
     }
 
     /// Approves an entry; `false` if it is not what was shown.
@@ -368,6 +404,43 @@ impl DashboardBackend for LocalBackend {
         })
     }
 
+    fn set_variable<'a>(
+        &'a self,
+        server: &'a ServerId,
+        name: &'a str,
+        value: Secret<String>,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
+        Box::pin(async move {
+            self.keep_variable(server, name, value).await?;
+            self.reconnect(server);
+            if let Some(looking) = self.look_at(server) {
+                drop(timeout(BUTTON_TIMEOUT, looking).await);
+            }
+            Ok(())
+        })
+    }
+
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis> {
+        Box::pin(async move {
+            // An address that the person typed runs nothing and sends nothing of theirs.
+            let plugin = self.host.at(url);
+            let name = plugin.servers().into_iter().next().unwrap_or_default();
+            let id = ServerId::new(plugin.name(), name);
+            match examine(&plugin, &id.name).await {
+                Ok(found) => found.unwrap_or_else(|| Diagnosis::new(&*id.plugin, &*id.name)),
+                Err(error) => *self.problem(&id, &error),
+            }
+        })
+    }
+
+    fn root(&self, server: &ServerId) -> Option<PathBuf> {
+        Some(self.plugin(server).ok()?.root().to_owned())
+    }
+
+    fn history(&self) -> Vec<Event> {
+        self.history.latest()
+    }
+
     fn policies_changed(&self, server: &ServerId) {
         if let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) {
             gateway.apply_policies(&server.plugin, &server.name);
@@ -397,6 +470,13 @@ fn is_in_by_now(view: &ServerView) -> bool {
     let is_missed = view.diagnosis.code == Some(Code::SignInRequired);
     let sign_in = view.diagnosis.sign_in.as_ref();
     is_missed && sign_in.is_some_and(|sign_in| !sign_in.ended)
+}
+
+fn not_kept(id: &ServerId, message: String) -> Box<Diagnosis> {
+    let mut found = Diagnosis::new(&*id.plugin, &*id.name);
+    found.message = message;
+    found.hint = Some("give another value".to_owned());
+    Box::new(found)
 }
 
 fn changed(id: &ServerId) -> Box<Diagnosis> {

@@ -121,6 +121,7 @@ impl fmt::Debug for ServedPlugins {
 /// ```text
 /// loaded ──file gone──▶ missed ──still gone──▶ removed ──file back──▶ loaded
 ///   └──broken file──▶ loaded as before, and a note says why
+/// not there yet ──file made──▶ loaded
 /// ```
 #[derive(Debug)]
 struct WatchedPlugin {
@@ -191,6 +192,29 @@ impl ServedPlugins {
             unsettled_looks: 0,
             surroundings,
         })
+    }
+
+    /// Serves one more plugin as soon as it is there; one that is served already, or whose name is
+    /// taken, is left out.
+    pub fn serve_when_there(&mut self, path: PathBuf) {
+        let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let loaded = self.hosts.direct.load(&path).ok();
+        let loaded = loaded.map(|plugin| Arc::clone(plugin.loaded()));
+        let name = loaded.as_ref().map(|it| it.plugin.name());
+        let is_served = |it: &WatchedPlugin| {
+            let root = it.loaded.as_ref().map(|it| place(&it.plugin.root));
+            place(&it.path) == place(&path)
+                || root == Some(place(&path))
+                || name.is_some() && it.name() == name
+        };
+        if !self.plugins.iter().any(is_served) {
+            self.plugins.push(WatchedPlugin {
+                path,
+                loaded,
+                told: None,
+                is_missed: true,
+            });
+        }
     }
 
     /// Returns the plugins as they were when they last could be read.
@@ -387,6 +411,9 @@ impl ServedPlugins {
                 | LoadError::NoConfiguration { .. }
                 | LoadError::NothingFound,
             )) => {
+                if watched.loaded.is_none() {
+                    return watched.told.clone();
+                }
                 // An editor that replaces a file may remove it for a moment.
                 if !std::mem::replace(&mut watched.is_missed, true) {
                     self.in_doubt = true;

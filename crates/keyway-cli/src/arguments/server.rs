@@ -20,6 +20,7 @@ use clap::Args;
 use keyway::error::LoadError;
 use keyway::load::{Loaded, Loader};
 use keyway::{Approved, Host, Plan, Plugin};
+use keyway_clients::new_server::NewServer;
 use keyway_config::declared::DeclaredServer;
 use keyway_secret::printable;
 use url::Url;
@@ -238,7 +239,7 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
     if config.is_some_and(|config| declares(Loader::default().load(config), name)) {
         return Ok(Word::Server(name.to_owned()));
     }
-    if let Some(url) = address(name) {
+    if let Some(url) = NewServer::address(name) {
         return Ok(Word::Address(url));
     }
     let is_file = path
@@ -269,12 +270,4 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
             word: printable(name),
         }),
     }
-}
-
-/// Reads the address of a server.
-pub(crate) fn address(word: &str) -> Option<Url> {
-    let is_address = ["https://", "http://", "wss://", "ws://"]
-        .iter()
-        .any(|scheme| word.starts_with(scheme));
-    Url::parse(word).ok().filter(|_| is_address)
 }

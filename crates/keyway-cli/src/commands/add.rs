@@ -7,19 +7,16 @@ use keyway::host::SignInOutcome;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Host, Plan};
 use keyway_clients::clients::{CLIENTS, Client};
-use keyway_clients::install::{Command, Home, InstallError, Remote, entry_name};
-use keyway_clients::own_entries::{name_of_command, name_of_url};
+use keyway_clients::install::Remote;
+use keyway_clients::new_server::NewServer;
 use keyway_code::Exit;
-use keyway_config::environment::Variables;
-use keyway_secret::{Secret, printable};
-use url::Url;
+use keyway_secret::printable;
 
 use super::adopt::machine;
 use super::client_entry::{self, Via};
 use super::install::{ask, data_folder, lines};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
-use crate::arguments::server::address;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
@@ -57,104 +54,65 @@ pub(crate) struct Add {
     reach: ConnectArgs,
 }
 
-/// What is added.
-enum Wanted {
-    Remote(Url),
-    Program(Command),
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, CliError> {
-    let (name, wanted) = arguments.wanted()?;
+    let mut wanted = arguments.wanted()?;
     if arguments.via == Some(Via::Direct) {
         return Err(CliError::Usage {
             what: "a new server gets `--via direct` by `keyway headers NAME --direct`, which asks",
         });
     }
     let clients = arguments.chosen_clients(context)?;
-    let mut home = Home::open(&own_plugin::folder()?)?;
-    if home.names().contains(&name) {
-        let client = "your own plugin";
-        return Err(InstallError::NameTaken { name, client }.into());
+    let own = own_plugin::folder()?;
+    if let Some(header) = arguments.header.as_ref().filter(|_| wanted.remote().is_some()) {
+        let value = super::env::read_value(header)?.ok_or(CliError::Usage {
+            what: "the header needs a value",
+        })?;
+        wanted = wanted.with_header(header, value);
     }
-    let (server, remote) = match &wanted {
-        Wanted::Program(command) => (home.add_program(&name, command)?, None),
-        Wanted::Remote(url) => {
-            let remote = arguments.remote(url)?;
-            let adopted = home.adopt(&name, &remote, &Variables::default())?;
-            (adopted.server, Some(remote))
-        }
-    };
-    super::env::keep_all(&home.values())?;
-    home.write()?;
-    context.print_aside(&format!("added `own:{}`\n", printable(&server)));
+    wanted.add(&own, super::env::keep_all)?;
+    let server = wanted.name();
+    context.print_aside(&format!("added `own:{}`\n", printable(server)));
+    let via = arguments.via.filter(|_| wanted.remote().is_some());
+    let remote = wanted.remote().cloned();
     let remote = remote.unwrap_or_else(|| Remote::new("", "stdio"));
-    let via = arguments
-        .via
-        .filter(|_| matches!(wanted, Wanted::Remote(_)));
     let machine = machine()?;
     let files = clients.iter().map(|it| (*it, (it.user)(&machine.homes)));
     let files: Vec<_> = files.collect();
     let via = via.unwrap_or(Via::Run).into();
     let entries = client_entry::own_entries()?;
-    let written = entries.install(&files, &server, (via, &remote), &data_folder()?)?;
+    let written = entries.install(&files, server, (via, &remote), &data_folder()?)?;
     context.print(&lines("wrote", &written), Exit::Done)?;
     for client in &clients {
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&format!("{}: {}\n", client.title, client.afterwards));
         }
     }
-    arguments.sign_in(context, &server)
+    arguments.sign_in(context, server)
 }
 
 impl Add {
-    fn wanted(&self) -> Result<(String, Wanted), CliError> {
+    fn wanted(&self) -> Result<NewServer, CliError> {
         let usage = |what| Err(CliError::Usage { what });
-        if let Some((program, args)) = self.command.split_first() {
-            let command = Command::new(program, args.to_vec());
-            return match self.words.as_slice() {
-                [] => Ok((name_of_command(&self.command), Wanted::Program(command))),
-                [name] if address(name).is_none() => {
-                    Ok((entry_name(name), Wanted::Program(command)))
-                }
-                _ => usage("give a URL, or a command after `--`, not both"),
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        if !self.command.is_empty() {
+            let name = match words.as_slice() {
+                [] => None,
+                [name] if NewServer::address(name).is_none() => Some(*name),
+                _ => return usage("give a URL, or a command after `--`, not both"),
             };
+            let program = NewServer::program(name, &self.command);
+            return program.map_or_else(|| usage(NEITHER), Ok);
         }
-        match self.words.as_slice() {
-            [url] => match address(url) {
-                Some(url) => Ok((name_of_url(&url), Wanted::Remote(url))),
-                None => usage("give the server's URL, or its command after `--`"),
-            },
-            [name, url] => match address(url) {
-                Some(url) => Ok((entry_name(name), Wanted::Remote(url))),
-                None => usage("the second argument is the server's URL"),
-            },
-            _ => usage("give the server's URL, or its command after `--`"),
-        }
-    }
-
-    fn remote(&self, url: &Url) -> Result<Remote, CliError> {
-        let word = match url.scheme() {
-            "ws" | "wss" => "ws",
-            _ if url.path().trim_end_matches('/').ends_with("/sse") => "sse",
-            _ => "http",
+        let (name, url, what) = match words.as_slice() {
+            [url] => (None, NewServer::address(url), NEITHER),
+            [name, url] => {
+                let what = "the second argument is the server's URL";
+                (Some(*name), NewServer::address(url), what)
+            }
+            _ => (None, None, NEITHER),
         };
-        let mut remote = Remote::new(url.as_str(), word);
-        if let Some(header) = &self.header {
-            let value = super::env::read_value(header)?;
-            let value = value.ok_or(CliError::Usage {
-                what: "the header needs a value",
-            })?;
-            let is_bare = header.eq_ignore_ascii_case("authorization")
-                && !value.expose().trim().contains(' ');
-            let value = if is_bare {
-                Secret::new(format!("Bearer {}", value.expose().trim()))
-            } else {
-                value
-            };
-            remote = remote.header(header.clone(), value);
-        }
-        Ok(remote)
+        url.map_or_else(|| usage(what), |url| Ok(NewServer::at(name, &url)))
     }
 
     /// Returns the clients to write to: those that are named, or that a person at a terminal picks.
@@ -228,3 +186,5 @@ fn approve(host: &Host, server: &str) -> Result<Approved<Plan>, CliError> {
     }
     Ok(plugin.plan(server)?.approved_before()?)
 }
+
+const NEITHER: &str = "give the server's URL, or its command after `--`";

@@ -13,6 +13,7 @@ use keyway::host::record_places;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
+use keyway_gateway::administration::Administration;
 use keyway_gateway::control::Control;
 use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{
@@ -20,9 +21,9 @@ use keyway_gateway::gateway::{
     serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
-use keyway_policy::Policies;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
+use keyway_policy::Policies;
 use keyway_secret::printable;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Notify;
@@ -30,7 +31,10 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
+use super::adopt::machine;
+use super::install::this_program;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
+use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -80,6 +84,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let plugins = arguments.load(backend.host(), context)?;
         let surroundings = arguments.surroundings(context)?;
         let mut plugins = ServedPlugins::new(plugins, &backend, surroundings)?;
+        plugins.serve_when_there(own_plugin::folder()?);
         backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(ServedServer::path).collect();
@@ -89,10 +94,15 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let policies = Policies::new(backend.host().settings(), Arc::clone(&vault))?;
         let policies = Arc::new(policies);
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
-        let dashboard = Arc::new(dashboard.with_policies(Arc::clone(&policies)));
+        let uses = Arc::new(TokenUses::read(&folders()?.data));
+        let dashboard = dashboard.with_policies(Arc::clone(&policies));
+        let dashboard = Arc::new(match administration(&vault, &uses) {
+            Ok(administration) => dashboard.with_administration(administration),
+            Err(_) => dashboard,
+        });
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
             .with_policies(policies)
-            .with_token_uses(Arc::new(TokenUses::read(&folders()?.data)))
+            .with_token_uses(uses)
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault)?);
@@ -168,6 +178,16 @@ fn record_port(context: &CommandContext, port: u16) -> Result<(), CliError> {
         context.print_aside(&note);
     }
     Ok(())
+}
+
+/// Makes what the dashboard manages tokens, servers and clients by; needs a home and this program.
+fn administration(
+    vault: &Arc<Vault>,
+    uses: &Arc<TokenUses>,
+) -> Result<Arc<Administration>, CliError> {
+    let place = (folders()?.data, this_program()?);
+    let (vault, uses) = (Arc::clone(vault), Arc::clone(uses));
+    Ok(Arc::new(Administration::new(vault, uses, place, machine()?)))
 }
 
 /// Makes the control API of this gateway.

@@ -12,7 +12,9 @@ use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::{of_path_segment, path_segment};
-use keyway_gateway::gateway::{GatewayToken, IssueError, TokenScope, TokenStore, TokenUses};
+use keyway_gateway::gateway::{
+    GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name,
+};
 use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};
 use serde_json::json;
 
@@ -158,8 +160,7 @@ fn service<'a>(
 
 /// Refuses a name that cannot be told apart in a table or typed.
 pub(super) fn checked_name(name: &str) -> Result<(), CliError> {
-    let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+    if !is_token_name(name) {
         return Err(CliError::Usage {
             what: "a name has up to 64 characters, none of them blank",
         });
@@ -350,5 +351,3 @@ fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
         Ok(TokenStore::new(vault)?.revoke(name)?)
     })
 }
-
-const LONGEST_NAME: usize = 64;

@@ -13,6 +13,7 @@ mod client;
 mod faults;
 mod hints;
 mod house;
+mod management;
 mod masks;
 mod pictures;
 mod policies;

@@ -43,6 +43,11 @@ impl Installation {
         self.receipts.iter().map(|it| &it.entry).collect()
     }
 
+    /// Returns the text that is written for each entry, and nothing else of the file.
+    pub fn inserted(&self) -> impl Iterator<Item = &str> {
+        self.receipts.iter().map(|it| it.inserted.as_str())
+    }
+
     /// Adds an entry for a server, unless it is there.
     ///
     /// # Errors

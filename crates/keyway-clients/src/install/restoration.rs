@@ -67,6 +67,13 @@ impl Restoration {
         })
     }
 
+    /// Keeps the person's own plugin as it is, also the servers that no client has any more.
+    #[must_use]
+    pub fn keeping_servers(mut self) -> Self {
+        self.servers.clear();
+        self
+    }
+
     /// Says whether no file would change.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -47,7 +47,13 @@ impl Dashboard {
             DashboardRoute::Act(id, action @ (Action::Rule | Action::LookAt)) => {
                 self.set_policy(browser, &id, action, &fields).await
             }
+            DashboardRoute::Act(id, Action::SetVariable) => {
+                self.set_variable(browser, &id, fields).await
+            }
             DashboardRoute::Act(id, action) => self.change(browser, &id, action, &fields).await,
+            place @ (DashboardRoute::Tokens
+            | DashboardRoute::Add
+            | DashboardRoute::Client(_)) => self.manage(browser, &place, fields).await,
             DashboardRoute::Tool(id, tool) => self.call(browser, &id, &tool, fields).await,
             _ => pages::not_found(browser),
         }
@@ -81,8 +87,8 @@ impl Dashboard {
                 let approved = self.backend.approve(id, digest, answer).await;
                 approved.map(|()| Some(words::approved(answer).to_owned()))
             }
-            // They are told apart before: they concern a tool.
-            Action::Rule | Action::LookAt => return pages::not_found(browser),
+            // They are told apart before.
+            Action::Rule | Action::LookAt | Action::SetVariable => return pages::not_found(browser),
         };
         match done {
             Ok(None) => {}

@@ -3,12 +3,15 @@
 //! The dashboard itself connects to nothing and stores nothing.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use keyway::approval::Answer;
 use keyway::diagnosis::Diagnosis;
+use keyway::events::Event;
 use keyway_auth::BoxFuture;
+use keyway_secret::Secret;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use url::Url;
@@ -68,6 +71,31 @@ pub trait DashboardBackend: Send + Sync + Debug {
         digest: &'a str,
         answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
+
+    /// Stores a variable that the entry of a server refers to, and looks at the server again.
+    ///
+    /// Cancel safety: a value that was stored stays; an examination that was started continues.
+    fn set_variable<'a>(
+        &'a self,
+        server: &'a ServerId,
+        name: &'a str,
+        value: Secret<String>,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
+
+    /// Looks at a server that is not served yet: whether it answers, and what it asks for.
+    ///
+    /// Cancel safety: the connection is dropped.
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis>;
+
+    /// Returns the folder of a server's plugin.
+    fn root(&self, _server: &ServerId) -> Option<PathBuf> {
+        None
+    }
+
+    /// Returns what happened since the gateway started, latest first.
+    fn history(&self) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// Rules for the tools of a server were changed: connections to it get them.
     fn policies_changed(&self, _server: &ServerId) {}

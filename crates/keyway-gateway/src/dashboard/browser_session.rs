@@ -22,6 +22,8 @@ pub(super) struct BrowserSession {
     base: String,
     /// The session.
     pub(super) session: Session,
+    /// Whether there are pages beside those of single servers.
+    pub(super) manages: bool,
 }
 
 impl BrowserSession {
@@ -79,6 +81,7 @@ impl Dashboard {
                 cookie,
                 base: paths::base(path_key.expose()),
                 session,
+                manages: self.administration.is_some(),
             })
     }
 

@@ -1,25 +1,36 @@
 //! The pages, and which parts of them are kept up to date.
 
 mod activity;
+mod add;
+mod clients;
+mod history;
 mod overview;
 mod parts;
 mod policy;
 mod server;
+mod tokens;
 mod tool;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::StatusCode;
+use keyway::events::Event;
+use keyway_policy::Policies;
 use keyway_transport::Reply;
+
+pub(super) use self::clients::{Preview, value as server_value};
+pub(super) use self::tokens::IssuedToken;
 
 use super::backend::{ServerId, ServerView, Tool};
 use super::browser_session::BrowserSession;
 use super::html::{Html, html};
 use super::paths::DashboardRoute;
-use super::sessions::Notice;
+use super::sessions::{Notice, PendingServer};
 use super::{Reopening, answers};
 use crate::activity::ActivityEntry;
-use keyway_policy::Policies;
+use crate::administration::ClientView;
+use crate::gateway_token::GatewayToken;
 
 /// Everything that pages are made of, at one moment.
 #[derive(Debug)]
@@ -28,6 +39,8 @@ pub(super) struct Look {
     /// Latest first.
     pub(super) recent: Vec<Arc<ActivityEntry>>,
     pub(super) policies: Option<Arc<Policies>>,
+    /// Latest first.
+    pub(super) history: Vec<Event>,
 }
 
 impl Look {
@@ -66,6 +79,7 @@ pub(super) fn regions(
             Some(view) => server::regions(look, view, browser),
             None => Vec::new(),
         },
+        DashboardRoute::History => history::regions(look),
         _ => Vec::new(),
     }
 }
@@ -96,6 +110,51 @@ pub(super) fn tool(
 ) -> Html {
     let body = tool::page(look, view, tool, browser);
     framed(&tool.name, &body, browser, notice)
+}
+
+/// The gateway tokens, and the one that was just issued.
+pub(super) fn tokens(
+    (tokens, servers): (&[(GatewayToken, Option<SystemTime>)], &[ServerView]),
+    issued: Option<&IssuedToken<'_>>,
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    let body = tokens::page(tokens, servers, issued, browser);
+    framed("Tokens", &body, browser, notice)
+}
+
+/// A server that is to be added.
+pub(super) fn add(
+    pending: Option<&PendingServer>,
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    framed("Add a server", &add::page(pending, browser), browser, notice)
+}
+
+/// The clients that were found.
+pub(super) fn clients(
+    found: &[ClientView],
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    framed("Clients", &clients::list(found, browser), browser, notice)
+}
+
+/// One client, and what would be written into its file.
+pub(super) fn client(
+    (view, servers): (&ClientView, &[ServerView]),
+    preview: Option<&Preview<'_>>,
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    let body = clients::page(view, servers, preview, browser);
+    framed(view.client.title, &body, browser, notice)
+}
+
+/// What happened.
+pub(super) fn history(look: &Look, browser: &BrowserSession, notice: Option<&Notice>) -> Html {
+    framed("History", &history::page(look), browser, notice)
 }
 
 /// The answer to a request without a session: only how to get one.
@@ -159,7 +218,7 @@ fn framed(title: &str, body: &Html, browser: &BrowserSession, notice: Option<&No
          <header class=\"top\"><a class=\"brand\" href=\"{}/\">\
          <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M12 2a6 6 0 0 0-2.6 11.4L8 22h8\
          l-1.4-8.6A6 6 0 0 0 12 2z\"/></svg>Keyway</a>\
-         <span id=\"live\" class=\"live\" hidden>live</span>\
+         {}<span id=\"live\" class=\"live\" hidden>live</span>\
          <form method=\"post\" action=\"{}/leave\">{}\
          <button class=\"plain\">Close session</button></form></header>\n\
          <main id=\"main\" tabindex=\"-1\">\n{}{}\n</main>\n\
@@ -168,11 +227,36 @@ fn framed(title: &str, body: &Html, browser: &BrowserSession, notice: Option<&No
         browser.base(),
         title,
         browser.base(),
+        browser.manages.then(|| navigation(title, browser)),
         browser.base(),
         parts::mark(browser),
         notice.map(shown),
         *body,
     )
+}
+
+/// The pages beside those of single servers.
+fn navigation(title: &str, browser: &BrowserSession) -> Html {
+    let links: Html = [
+        ("/", "Servers"),
+        ("/add", "Add a server"),
+        ("/clients", "Clients"),
+        ("/tokens", "Tokens"),
+        ("/history", "History"),
+    ]
+    .into_iter()
+    .map(|(path, label)| {
+        let is_here = label == title;
+        html!(
+            "<li><a href=\"{}{}\"{}>{}</a></li>",
+            browser.base(),
+            path,
+            is_here.then(|| html!(" aria-current=\"page\"")),
+            label,
+        )
+    })
+    .collect();
+    html!("<nav aria-label=\"Pages\"><ul>{}</ul></nav>", links)
 }
 
 fn shown(notice: &Notice) -> Html {

@@ -36,6 +36,16 @@ pub(super) enum DashboardRoute {
     Tool(ServerId, String),
     /// The answer to a call that waits.
     Answer,
+    /// The gateway tokens.
+    Tokens,
+    /// A server that is to be added.
+    Add,
+    /// The clients that are found here.
+    Clients,
+    /// One client, by its name.
+    Client(String),
+    /// What happened.
+    History,
 }
 
 /// What can be done to a server.
@@ -50,6 +60,8 @@ pub(super) enum Action {
     Rule,
     /// Notes that the person has looked at a tool.
     LookAt,
+    /// Stores a variable.
+    SetVariable,
 }
 
 impl Action {
@@ -62,6 +74,7 @@ impl Action {
             Self::Approve => "approve",
             Self::Rule => "rule",
             Self::LookAt => "look",
+            Self::SetVariable => "variable",
         }
     }
 
@@ -74,6 +87,7 @@ impl Action {
             Self::Approve,
             Self::Rule,
             Self::LookAt,
+            Self::SetVariable,
         ];
         all.into_iter().find(|action| action.as_str() == word)
     }
@@ -123,6 +137,11 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
         ["leave"] => Some(DashboardRoute::Leave),
         ["answer"] => Some(DashboardRoute::Answer),
         ["events"] => Some(DashboardRoute::Events),
+        ["tokens"] => Some(DashboardRoute::Tokens),
+        ["add"] => Some(DashboardRoute::Add),
+        ["clients"] => Some(DashboardRoute::Clients),
+        ["clients", name] => Some(DashboardRoute::Client(decoded(name))),
+        ["history"] => Some(DashboardRoute::History),
         ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
         ["s", plugin, name, "tool", tool] => {
             Some(DashboardRoute::Tool(id(plugin, name), decoded(tool)))
@@ -151,6 +170,11 @@ pub(super) fn tool(base: &str, id: &ServerId, tool: &str) -> String {
 /// Returns the address by which a call that waits is answered.
 pub(super) fn answer(base: &str) -> String {
     format!("{base}/answer")
+}
+
+/// Returns the address of a client's page.
+pub(super) fn client(base: &str, name: &str) -> String {
+    format!("{base}/clients/{}", path_segment(name))
 }
 
 /// Returns the address by which something is done to a server.

@@ -138,3 +138,13 @@ document.addEventListener("keydown", (event) => {
 });
 
 if (location.hash === "#result") document.getElementById("result")?.focus();
+for (const id of ["issued", "preview"]) document.getElementById(id)?.focus();
+
+// Copies the text before a button, and says so.
+document.documentElement.classList.add("script");
+document.addEventListener("click", async ({ target }) => {
+  if (!target.classList?.contains("copier")) return;
+  await navigator.clipboard.writeText(target.previousElementSibling.textContent);
+  target.textContent = "Copied";
+  if (announce) announce.textContent = "Copied.";
+});

@@ -10,6 +10,7 @@ use std::time::Duration;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use keyway::diagnosis::Diagnosis;
+use keyway_clients::new_server::NewServer;
 use keyway_secret::{Secret, constant_time_eq, random};
 use tokio::time::Instant;
 
@@ -41,6 +42,17 @@ struct DashboardSession {
     at_last: Instant,
     notice: Option<Notice>,
     last_call: Option<Arc<LastCall>>,
+    pending_server: Option<Arc<PendingServer>>,
+}
+
+/// A server that was looked at and is not added yet. It is kept here and not in the form: its address
+/// may hold a key.
+#[derive(Debug)]
+pub(super) struct PendingServer {
+    pub(super) server: NewServer,
+    /// Its address without path and query.
+    pub(super) origin: String,
+    pub(super) found: Diagnosis,
 }
 
 /// What became of what a person did, to be shown once.
@@ -61,6 +73,8 @@ pub(super) struct Session {
     pub(super) path_key: Secret<String>,
     /// What the last call of a tool brought.
     pub(super) last_call: Option<Arc<LastCall>>,
+    /// The server that is to be added.
+    pub(super) pending_server: Option<Arc<PendingServer>>,
 }
 
 impl fmt::Debug for BrowserSessions {
@@ -122,6 +136,7 @@ impl BrowserSessions {
             csrf: found.csrf.clone(),
             path_key: found.path_key.clone(),
             last_call: found.last_call.clone(),
+            pending_server: found.pending_server.clone(),
         })
     }
 
@@ -146,6 +161,12 @@ impl BrowserSessions {
     /// Keeps what a call brought.
     pub(super) fn remember_tools(&self, cookie: &str, call: LastCall) {
         self.with(cookie, |session| session.last_call = Some(Arc::new(call)));
+    }
+
+    /// Keeps the server that is to be added, or forgets it.
+    pub(super) fn set_pending(&self, cookie: &str, pending: Option<PendingServer>) {
+        let pending = pending.map(Arc::new);
+        self.with(cookie, |session| session.pending_server = pending);
     }
 
     fn with<T>(&self, cookie: &str, change: impl FnOnce(&mut DashboardSession) -> T) -> Option<T> {
@@ -180,6 +201,7 @@ impl DashboardSession {
             at_last: now + longest,
             notice: None,
             last_call: None,
+            pending_server: None,
         })
     }
 

@@ -204,6 +204,7 @@ mod tests {
             servers: vec![checking, pending, failed],
             recent: Vec::new(),
             policies: None,
+            history: Vec::new(),
         };
         let shown = summary(&look);
         for part in [

@@ -22,6 +22,33 @@ pub(super) fn mark(browser: &BrowserSession) -> Html {
     )
 }
 
+/// A text to be copied, with a button that a script makes work.
+pub(super) fn copied(text: &str) -> Html {
+    html!(
+        "<code class=\"copy\">{}</code> \
+         <button type=\"button\" class=\"plain copier\">Copy</button>",
+        text,
+    )
+}
+
+/// A box to check for every server.
+pub(super) fn servers_to_choose(servers: &[ServerView]) -> Html {
+    let boxes: Html = servers
+        .iter()
+        .map(|view| {
+            html!(
+                "<li><label class=\"choice\"><input type=\"checkbox\" name=\"server\" \
+                 value=\"{}:{}\"> <span class=\"soft\">{}:</span>{}</label></li>",
+                view.id.plugin,
+                view.id.name,
+                view.id.plugin,
+                view.id.name,
+            )
+        })
+        .collect();
+    html!("<ul class=\"choices\">{}</ul>", boxes)
+}
+
 /// A button that does something to a server.
 pub(super) fn button(
     id: &ServerId,

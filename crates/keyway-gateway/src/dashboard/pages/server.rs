@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use keyway::diagnosis::{Diagnosis, Variable};
 use keyway_code::Code;
+use keyway_config::environment::Origin;
 use keyway_config::method::Method;
 
 use super::overview::latency;
@@ -50,7 +51,7 @@ pub(super) fn regions(look: &Look, view: &ServerView, browser: &BrowserSession) 
 fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<div id=\"state\"><div class=\"title\"><h1>{}</h1>{}</div>{}<p class=\"why\">{}</p>\
-         <div class=\"row\"><div class=\"buttons\">{}</div>{}</div>\n{}{}{}\
+         <div class=\"row\"><div class=\"buttons\">{}</div>{}</div>\n{}{}{}{}\
          <div class=\"pair\">{}{}</div></div>",
         view.id.name,
         badge(view),
@@ -70,6 +71,7 @@ fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
                 !is_asked && !view.wants_sign_in()
             })
             .map(|code| fault(&view.diagnosis, code)),
+        variables(view, browser),
         sign_in(view),
         declared(view),
     )
@@ -225,6 +227,46 @@ fn fault(found: &Diagnosis, code: Code) -> Html {
         fix(found.hint.as_deref().unwrap_or_default()),
         found.stage.as_str(),
         code.as_str(),
+    )
+}
+
+/// Asks for the variables that only the vault can have: those that are missing, and those that it has.
+fn variables(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
+    let is_ours = |it: &&Variable| !it.is_set || it.origin == Some(Origin::Vault);
+    let is_missing = |it: &Variable| !it.is_set && !it.has_default;
+    let all = || view.diagnosis.variables.iter().filter(is_ours);
+    all().next()?;
+    let forms: Html = all().map(|it| variable_form(view, it, browser)).collect();
+    let class = match all().any(is_missing) {
+        true => "panel ask",
+        false => "panel",
+    };
+    Some(html!(
+        "<section class=\"{}\" id=\"variables\"><h2>Variables of yours</h2>{}\
+         <p class=\"hint\">A value goes to the vault, as by <code>keyway env set</code>, and is never \
+         shown again.</p></section>\n",
+        class,
+        forms,
+    ))
+}
+
+fn variable_form(view: &ServerView, variable: &Variable, browser: &BrowserSession) -> Html {
+    let (id, label) = (format!("v-{}", variable.name), &variable.name);
+    html!(
+        "<form method=\"post\" action=\"{}\" class=\"row\">{}\
+         <input type=\"hidden\" name=\"name\" value=\"{}\">\
+         <div class=\"field\"><label for=\"{}\"><code>{}</code></label>\
+         <input id=\"{}\" name=\"value\" type=\"password\" required autocomplete=\"off\"></div>\
+         <button class=\"{}\">{}<span class=\"unseen\"> {}</span></button></form>",
+        paths::act(browser.base(), &view.id, Action::SetVariable),
+        mark(browser),
+        label,
+        id,
+        label,
+        id,
+        if variable.is_set { "plain" } else { "main" },
+        if variable.is_set { "Replace" } else { "Set" },
+        label,
     )
 }
 

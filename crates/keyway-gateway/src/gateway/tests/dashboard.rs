@@ -11,19 +11,43 @@ use keyway_code::{Code, Stage};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::source::{Pointer, Source, Span};
+use keyway_secret::Secret;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::client::Answer;
 use super::{Client, HELLO, Running};
 use crate::activity::Activity;
+use crate::administration::Administration;
 use crate::dashboard::{
     ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
 };
+use crate::gateway_token::TokenStore;
+use crate::token_use::TokenUses;
+use keyway_clients::clients::Homes;
+use keyway_clients::survey::Machine;
+use keyway_config::environment::Environment;
 use keyway_policy::Policies;
+use keyway_vault::{Folders, KeySources, Vault};
 use keyway_config::names::path_segment;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{ServerState, State};
+
+mod management;
+
+/// A process without variables.
+struct NoVariables;
+
+impl Environment for NoVariables {
+    fn get(&self, _: &str) -> Option<Secret<String>> {
+        None
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
 
 const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
 
@@ -100,6 +124,26 @@ impl DashboardBackend for Noting {
         Box::pin(async { Ok(None) })
     }
 
+    fn set_variable<'a>(
+        &'a self,
+        server: &'a ServerId,
+        name: &'a str,
+        value: Secret<String>,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
+        let what = format!("set {name} of {} to {}", server.name, value.expose());
+        self.note(what);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis> {
+        self.note(format!("probe {url}"));
+        Box::pin(async {
+            let mut found = Diagnosis::new(EVIL, EVIL);
+            found.message = EVIL.to_owned();
+            found
+        })
+    }
+
     fn cancel(&self, server: &ServerId) {
         self.note(format!("cancel {}", server.name));
     }
@@ -120,6 +164,10 @@ impl DashboardBackend for Noting {
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
         self.note(format!("approve {} {digest} {answer:?}", server.name));
         Box::pin(async { Ok(()) })
+    }
+
+    fn root(&self, _: &ServerId) -> Option<std::path::PathBuf> {
+        Some("/plugins/p".into())
     }
 
     fn policies_changed(&self, server: &ServerId) {
@@ -143,6 +191,9 @@ struct House {
     dashboard: Arc<Dashboard>,
     backend: Arc<Noting>,
     policies: Arc<Policies>,
+    vault: Arc<Vault>,
+    /// The person's home, and Keyway's folders in it.
+    home: tempfile::TempDir,
 }
 
 impl House {
@@ -155,6 +206,17 @@ impl House {
         let activity = Arc::new(Activity::default());
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let policies = Arc::new(Policies::in_memory(&Settings::default()));
+        let home = tempfile::tempdir().unwrap();
+        let folders = Folders::below(home.path().join("keyway"));
+        let vault = Arc::new(Vault::open(&folders, KeySources::default()).unwrap());
+        let machine = Machine::new(
+            Homes::new(home.path().to_owned(), None, &NoVariables),
+            home.path().join("project"),
+        );
+        let place = (folders.data, "/usr/bin/keyway".to_owned());
+        let uses = Arc::new(TokenUses::default());
+        let administration = Administration::new(Arc::clone(&vault), uses, place, machine);
+        let dashboard = dashboard.with_administration(Arc::new(administration));
         let dashboard = Arc::new(dashboard.with_policies(Arc::clone(&policies)));
         let own = Arc::clone(&dashboard);
         let running = Running::start_with(&[], |gateway| {
@@ -166,6 +228,8 @@ impl House {
             dashboard,
             backend,
             policies,
+            vault,
+            home,
         }
     }
 
@@ -229,7 +293,17 @@ impl Pass {
     }
 }
 
-const PAGES: [&str; 4] = ["/", "/s/p/s", "/events?page=/none", "/nothing"];
+const PAGES: [&str; 9] = [
+    "/",
+    "/s/p/s",
+    "/tokens",
+    "/add",
+    "/clients",
+    "/clients/codex",
+    "/history",
+    "/events?page=/none",
+    "/nothing",
+];
 
 /// B6, C10 and T16b for the dashboard: one combination of host, origin and cookie gets in.
 #[tokio::test]
@@ -475,7 +549,7 @@ async fn what_strangers_wrote_is_text_on_every_page_and_in_every_event() {
         )
         .await;
     let server = format!("/s/p/{evil}");
-    for path in ["/s/p/s", "/", &server, &tool] {
+    for path in ["/s/p/s", "/", &server, &tool, "/tokens", "/clients/codex"] {
         let answer = house.get(path, &pass).await;
         assert_eq!(answer.status, 200, "{path}");
         assert!(answer.body.contains("&lt;script&gt;"), "{path}");

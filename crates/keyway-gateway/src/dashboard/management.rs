@@ -1,0 +1,379 @@
+//! Pages beside those of single servers: tokens, a new server, clients, history; and what their forms
+//! do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::{HeaderName, StatusCode};
+use keyway::diagnosis::Diagnosis;
+use keyway_clients::clients::Client;
+use keyway_clients::install::Installation;
+use keyway_clients::new_server::NewServer;
+use keyway_clients::own_entries::OWN_PLUGIN;
+use keyway_secret::Secret;
+use keyway_transport::Reply;
+use tokio::time::timeout;
+
+use super::actions::field;
+use super::backend::ServerId;
+use super::browser_session::BrowserSession;
+use super::form::Fields;
+use super::pages::{IssuedToken, Preview, server_value};
+use super::paths::{self, DashboardRoute};
+use super::sessions::{Notice, PendingServer};
+use super::{Dashboard, answers, pages};
+use crate::administration::Administration;
+use crate::gateway_token::{TokenScope, is_token_name};
+use crate::timeouts::BUTTON_TIMEOUT;
+
+impl Dashboard {
+    /// Shows a page of these.
+    pub(super) async fn show_management(
+        &self,
+        browser: &BrowserSession,
+        place: &DashboardRoute,
+    ) -> Reply {
+        if self.administration.is_none() {
+            return pages::not_found(browser);
+        }
+        let notice = self.sessions.notice(browser.cookie());
+        let notice = notice.as_ref();
+        let html = match place {
+            DashboardRoute::Tokens => return self.show_tokens(browser, None, notice).await,
+            DashboardRoute::Add => {
+                pages::add(browser.session.pending_server.as_deref(), browser, notice)
+            }
+            DashboardRoute::Clients => {
+                let found = self.blocking(Administration::clients).await;
+                pages::clients(&found.unwrap_or_default(), browser, notice)
+            }
+            DashboardRoute::Client(name) => {
+                return self.show_client(browser, name, None, notice).await;
+            }
+            DashboardRoute::History => pages::history(&self.look().await, browser, notice),
+            _ => return pages::not_found(browser),
+        };
+        answers::page(StatusCode::OK, html)
+    }
+
+    /// Does what a form of these pages asks for.
+    pub(super) async fn manage(
+        &self,
+        browser: &BrowserSession,
+        place: &DashboardRoute,
+        mut fields: Fields,
+    ) -> Reply {
+        if self.administration.is_none() {
+            return pages::not_found(browser);
+        }
+        let what = field(&fields, "do").unwrap_or_default().to_owned();
+        match (place, what.as_str()) {
+            (DashboardRoute::Tokens, "new") => self.issue_token(browser, &fields).await,
+            (DashboardRoute::Tokens, "revoke") => self.revoke_token(browser, &fields).await,
+            (DashboardRoute::Add, "probe") => self.probe_server(browser, &mut fields).await,
+            (DashboardRoute::Add, "save") => self.add_server(browser, fields).await,
+            (DashboardRoute::Add, "discard") => {
+                self.sessions.set_pending(browser.cookie(), None);
+                answers::see(&format!("{}/add", browser.base()))
+            }
+            (DashboardRoute::Client(name), what) => {
+                self.change_client(browser, name, what, &fields).await
+            }
+            _ => pages::not_found(browser),
+        }
+    }
+
+    /// Stores a variable of a server.
+    pub(super) async fn set_variable(
+        &self,
+        browser: &BrowserSession,
+        id: &ServerId,
+        mut fields: Fields,
+    ) -> Reply {
+        let name = field(&fields, "name").unwrap_or_default().to_owned();
+        let Some(value) = take(&mut fields, "value") else {
+            return pages::not_found(browser);
+        };
+        let notice = match self.backend.set_variable(id, &name, value).await {
+            Ok(()) => Notice::Good(format!("{name} was stored; it is not shown again.")),
+            Err(trouble) => Notice::Bad(trouble),
+        };
+        self.sessions.tell(browser.cookie(), notice);
+        answers::see(&paths::server(browser.base(), id))
+    }
+
+    async fn show_tokens(
+        &self,
+        browser: &BrowserSession,
+        issued: Option<&IssuedToken<'_>>,
+        notice: Option<&Notice>,
+    ) -> Reply {
+        let servers = self.backend.servers().await;
+        let html = match self.blocking(Administration::tokens).await {
+            Some(Ok(tokens)) => pages::tokens((&tokens, &servers), issued, browser, notice),
+            Some(Err(error)) => {
+                let notice = bad(error.to_string(), "run `keyway doctor`");
+                pages::tokens((&[], &servers), issued, browser, Some(&notice))
+            }
+            None => return pages::not_found(browser),
+        };
+        answers::page(StatusCode::OK, html)
+    }
+
+    /// Issues a token, and shows it in the answer itself: no page that is loaded later has it.
+    async fn issue_token(&self, browser: &BrowserSession, fields: &Fields) -> Reply {
+        let name = field(fields, "name").unwrap_or_default().to_owned();
+        let scopes: Option<Vec<TokenScope>> = match field(fields, "scope") {
+            Some("all") => None,
+            _ => Some(chosen(fields).filter_map(TokenScope::read).collect()),
+        };
+        let refused = match &scopes {
+            _ if !is_token_name(&name) => {
+                Some("a name has up to 64 characters, none of them blank")
+            }
+            Some(none) if none.is_empty() => Some("choose what the token opens"),
+            _ => None,
+        };
+        if let Some(message) = refused {
+            let notice = bad(message.to_owned(), "fill in the form again");
+            return self.show_tokens(browser, None, Some(&notice)).await;
+        }
+        let path = match scopes.as_deref() {
+            Some([only]) => only.only_server().map(|(plugin, server)| {
+                let id = ServerId::new(plugin, server);
+                paths::server("", &id).trim_start_matches("/s").to_owned()
+            }),
+            _ => None,
+        };
+        let port = self.port.get().copied().unwrap_or_default();
+        let url = format!("http://127.0.0.1:{port}/mcp{}", path.unwrap_or_default());
+        let of = name.clone();
+        match self.blocking(move |it| it.issue(&of, scopes)).await {
+            Some(Ok(token)) => {
+                let name = name.as_str();
+                let issued = IssuedToken {
+                    name,
+                    token: &token,
+                    url,
+                };
+                self.show_tokens(browser, Some(&issued), None).await
+            }
+            Some(Err(error)) => {
+                let notice = bad(error.to_string(), "give another name, or revoke that token");
+                self.show_tokens(browser, None, Some(&notice)).await
+            }
+            None => pages::not_found(browser),
+        }
+    }
+
+    async fn revoke_token(&self, browser: &BrowserSession, fields: &Fields) -> Reply {
+        let name = field(fields, "name").unwrap_or_default().to_owned();
+        let of = name.clone();
+        let notice = match self.blocking(move |it| it.revoke(&of)).await {
+            Some(Ok(true)) => Notice::Good(format!("The token of {name} was revoked.")),
+            Some(Ok(false)) => Notice::Good(format!("There is no token of {name} any more.")),
+            Some(Err(error)) => bad(error.to_string(), "run `keyway token revoke`"),
+            None => return pages::not_found(browser),
+        };
+        self.sessions.tell(browser.cookie(), notice);
+        answers::see(&format!("{}/tokens", browser.base()))
+    }
+
+    /// Looks at the server at an address, and keeps what it found for the next page.
+    async fn probe_server(&self, browser: &BrowserSession, fields: &mut Fields) -> Reply {
+        let url = take(fields, "url");
+        let url = url.and_then(|url| NewServer::address(url.expose().trim()));
+        match url {
+            Some(url) => {
+                let found = self.backend.probe(&url).await;
+                let pending = PendingServer {
+                    server: NewServer::at(None, &url),
+                    origin: url.origin().ascii_serialization(),
+                    found,
+                };
+                self.sessions.set_pending(browser.cookie(), Some(pending));
+            }
+            None => {
+                let hint = "give an address that begins with https:// or http://";
+                let notice = bad("that is not the address of a server".to_owned(), hint);
+                self.sessions.tell(browser.cookie(), notice);
+            }
+        }
+        answers::see(&format!("{}/add", browser.base()))
+    }
+
+    /// Adds the server that was looked at, and leads to its page, where it is approved or signed in to.
+    async fn add_server(&self, browser: &BrowserSession, mut fields: Fields) -> Reply {
+        let to_form = answers::see(&format!("{}/add", browser.base()));
+        let Some(pending) = browser.session.pending_server.clone() else {
+            return to_form;
+        };
+        let value = take(&mut fields, "value").filter(|value| !value.expose().is_empty());
+        let name = field(&fields, "name").map(str::trim);
+        let name = name.filter(|name| !name.is_empty());
+        let mut server = pending.server.clone();
+        if let Some(name) = name {
+            server = server.named(name);
+        }
+        if let Some(value) = value {
+            let header = field(&fields, "header").unwrap_or_default().trim();
+            if HeaderName::try_from(header).is_err() {
+                let notice = bad("that is not the name of a header".to_owned(), "give another");
+                self.sessions.tell(browser.cookie(), notice);
+                return to_form;
+            }
+            server = server.with_header(header, value);
+        }
+        let id = ServerId::new(OWN_PLUGIN, server.name());
+        match self.blocking(move |it| it.add(&server)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let notice = bad(error.to_string(), "give another name");
+                self.sessions.tell(browser.cookie(), notice);
+                return to_form;
+            }
+            None => return pages::not_found(browser),
+        }
+        self.sessions.set_pending(browser.cookie(), None);
+        let is_served = timeout(BUTTON_TIMEOUT, self.served(&id)).await.is_ok();
+        let (words, path) = match is_served {
+            true => ("It was added to your own plugin.", paths::server(browser.base(), &id)),
+            false => (
+                "It was added to your own plugin, which this gateway does not serve yet.",
+                format!("{}/", browser.base()),
+            ),
+        };
+        self.sessions
+            .tell(browser.cookie(), Notice::Good(words.to_owned()));
+        answers::see(&path)
+    }
+
+    /// Waits until a server is served: its file is read again a moment after it has changed.
+    async fn served(&self, id: &ServerId) {
+        let mut changes = self.backend.changes();
+        let is_it = |servers: &[super::ServerView]| servers.iter().any(|view| view.id == *id);
+        while !is_it(&self.backend.servers().await) {
+            if !changes.changed().await {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    async fn show_client(
+        &self,
+        browser: &BrowserSession,
+        name: &str,
+        preview: Option<(&Installation, &[ServerId])>,
+        notice: Option<&Notice>,
+    ) -> Reply {
+        let of = name.to_owned();
+        let Some(Some(view)) = self.blocking(move |it| it.client(&of)).await else {
+            return pages::not_found(browser);
+        };
+        let servers = self.backend.servers().await;
+        let preview = preview.map(|(work, servers)| Preview { work, servers });
+        let html = pages::client((&view, &servers), preview.as_ref(), browser, notice);
+        answers::page(StatusCode::OK, html)
+    }
+
+    /// Shows what would be written into a client's file, writes it, or takes an entry out again.
+    async fn change_client(
+        &self,
+        browser: &BrowserSession,
+        name: &str,
+        what: &str,
+        fields: &Fields,
+    ) -> Reply {
+        let Some(client) = Client::by_name(name) else {
+            return pages::not_found(browser);
+        };
+        if what == "undo" {
+            let entry = field(fields, "entry").map(str::to_owned);
+            let undone = self.blocking(move |it| it.undo(client, entry.as_deref()));
+            let notice = match undone.await {
+                Some(Ok((1.., _))) => Notice::Good(format!("Removed. {}", client.afterwards)),
+                Some(Ok((_, kept))) => bad(
+                    kept.into_iter().next().unwrap_or_else(|| NOT_OURS.to_owned()),
+                    "remove it with an editor",
+                ),
+                Some(Err(error)) => bad(error.to_string(), "look at the file"),
+                None => return pages::not_found(browser),
+            };
+            return self.see_client(browser, name, notice);
+        }
+        let servers = self.known(fields).await;
+        let (ids, roots): (Vec<ServerId>, Vec<(PathBuf, String)>) = servers.into_iter().unzip();
+        if roots.is_empty() {
+            let notice = bad("no server was chosen".to_owned(), "check one or more of them");
+            return self.see_client(browser, name, notice);
+        }
+        let is_written = what == "write";
+        let done = self.blocking(move |it| {
+            let mut work = it.installation(client, &roots)?;
+            if is_written && work.inserted().next().is_some() {
+                work.write()?;
+            }
+            Ok::<_, keyway_clients::install::InstallError>(work)
+        });
+        match done.await {
+            Some(Ok(_)) if is_written => {
+                let words = format!("Written. {}", client.afterwards);
+                self.see_client(browser, name, Notice::Good(words))
+            }
+            Some(Ok(work)) => self.show_client(browser, name, Some((&work, &ids)), None).await,
+            Some(Err(error)) => {
+                let hint = "remove or rename that entry, or use `keyway install --as NAME`";
+                self.see_client(browser, name, bad(error.to_string(), hint))
+            }
+            None => pages::not_found(browser),
+        }
+    }
+
+    fn see_client(&self, browser: &BrowserSession, name: &str, notice: Notice) -> Reply {
+        self.sessions.tell(browser.cookie(), notice);
+        answers::see(&paths::client(browser.base(), name))
+    }
+
+    /// Returns the chosen servers that are served, each with the folder of its plugin.
+    async fn known(&self, fields: &Fields) -> Vec<(ServerId, (PathBuf, String))> {
+        let servers = self.backend.servers().await;
+        let is_chosen = |id: &ServerId| chosen(fields).any(|value| value == server_value(id));
+        let chosen = servers.into_iter().map(|view| view.id).filter(is_chosen);
+        let with_root = chosen.filter_map(|id| {
+            let place = (self.backend.root(&id)?, id.name.clone());
+            Some((id, place))
+        });
+        with_root.collect()
+    }
+
+    /// Runs what reads or writes files where it holds up no request; `None` if it cannot be.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Administration) -> T + Send + 'static,
+    ) -> Option<T> {
+        let administration = Arc::clone(self.administration.as_ref()?);
+        let done = tokio::task::spawn_blocking(move || work(&administration));
+        done.await.ok()
+    }
+}
+
+/// Returns the servers that are checked in a form.
+fn chosen(fields: &Fields) -> impl Iterator<Item = &str> {
+    let named = fields.iter().filter(|(name, _)| name == "server");
+    named.map(|(_, value)| value.as_str())
+}
+
+/// Takes a confidential field out of a form.
+fn take(fields: &mut Fields, name: &str) -> Option<Secret<String>> {
+    let at = fields.iter().position(|(own, _)| own == name)?;
+    Some(Secret::new(fields.swap_remove(at).1))
+}
+
+fn bad(message: String, hint: &str) -> Notice {
+    let mut found = Diagnosis::new("", "");
+    found.message = message;
+    found.hint = Some(hint.to_owned());
+    Notice::Bad(Box::new(found))
+}
+
+const NOT_OURS: &str = "Keyway has no record of that entry, so that it was left";
