@@ -139,7 +139,11 @@ impl Client {
 impl<'a> Homes<'a> {
     /// Begins at the person's home; programs keep settings in its `.config` unless `config` says where.
     #[must_use]
-    pub fn new(home: PathBuf, config: Option<PathBuf>, variables: &'a (dyn Environment + Sync)) -> Self {
+    pub fn new(
+        home: PathBuf,
+        config: Option<PathBuf>,
+        variables: &'a (dyn Environment + Sync),
+    ) -> Self {
         let config = config.unwrap_or_else(|| home.join(".config"));
         Self {
             home,

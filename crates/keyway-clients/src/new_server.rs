@@ -129,7 +129,11 @@ mod tests {
     fn added(server: &NewServer, folder: &Path) -> Result<Vec<String>, InstallError> {
         let mut kept = Vec::new();
         server.add(folder, |values| {
-            kept.extend(values.iter().map(|(name, value)| format!("{name}={}", value.expose())));
+            kept.extend(
+                values
+                    .iter()
+                    .map(|(name, value)| format!("{name}={}", value.expose())),
+            );
             Ok::<_, InstallError>(())
         })?;
         Ok(kept)
@@ -145,9 +149,15 @@ mod tests {
         assert_eq!(kept.len(), 1, "{kept:?}");
         assert!(kept[0].ends_with("=Bearer CANARY"), "{kept:?}");
         let text = std::fs::read_to_string(folder.path().join(".mcp.json")).unwrap();
-        assert!(text.contains("\"example\"") && !text.contains("CANARY"), "{text}");
+        assert!(
+            text.contains("\"example\"") && !text.contains("CANARY"),
+            "{text}"
+        );
         let again = added(&server, folder.path());
-        assert!(matches!(again, Err(InstallError::NameTaken { .. })), "{again:?}");
+        assert!(
+            matches!(again, Err(InstallError::NameTaken { .. })),
+            "{again:?}"
+        );
         assert!(!format!("{server:?}").contains("CANARY"));
     }
 
@@ -176,9 +186,18 @@ mod tests {
             let server = NewServer::at(None, &NewServer::address(text).unwrap());
             added(&server, folder.path()).unwrap();
             let written = std::fs::read_to_string(folder.path().join(".mcp.json")).unwrap();
-            assert!(written.contains(&format!("\"{transport}\"")), "{text}: {written}");
+            assert!(
+                written.contains(&format!("\"{transport}\"")),
+                "{text}: {written}"
+            );
         }
-        for text in ["docs", "http:docs", "file:///etc/passwd", "javascript:1", ""] {
+        for text in [
+            "docs",
+            "http:docs",
+            "file:///etc/passwd",
+            "javascript:1",
+            "",
+        ] {
             assert_eq!(NewServer::address(text), None, "{text}");
         }
     }

@@ -161,7 +161,12 @@ impl Administration {
 
 fn client_view(found: &SurveyedClient) -> ClientView {
     // Those that the page writes and takes out: the person's own file.
-    let of_user = || found.entries.iter().filter(|it| it.scope == EntryScope::User);
+    let of_user = || {
+        found
+            .entries
+            .iter()
+            .filter(|it| it.scope == EntryScope::User)
+    };
     let is_ours = |it: &&SurveyedEntry| matches!(it.kind, EntryKind::Keyway);
     let ours = of_user().filter(is_ours).map(|it| {
         let wrong = match (&it.broken, &it.shadowed_by) {

@@ -28,7 +28,9 @@ use keyway_secret::Secret;
 use keyway_transport::{Inbound, Peer, Reply};
 use tokio::sync::{Semaphore, watch};
 
-pub use self::backend::{Consent, DashboardBackend, ServerId, ServerView, Tool, WantedBy};
+pub use self::backend::{
+    Consent, DashboardBackend, ProbedServer, ServerId, ServerView, Tool, WantedBy,
+};
 pub use self::changes::{ChangeCounter, Changes};
 
 use self::browser_session::BrowserSession;

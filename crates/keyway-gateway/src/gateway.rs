@@ -56,7 +56,6 @@ use crate::dashboard::Dashboard;
 pub use crate::gateway_token::{
     GatewayToken, IssueError, TokenReader, TokenScope, TokenStore, is_token_name,
 };
-use keyway_policy::Policies;
 use crate::timeouts::MAINTENANCE_INTERVAL;
 pub use crate::token_use::TokenUses;
 use crate::trace_parent::TraceParent;
@@ -64,6 +63,7 @@ use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::version::{ClientEra, MODERN};
+use keyway_policy::Policies;
 
 /// The gateway.
 #[derive(Debug)]

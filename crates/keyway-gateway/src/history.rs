@@ -58,7 +58,9 @@ mod tests {
         let history = Arc::new(History::default());
         let stream = events.subscribe();
         let (told, mut tells) = tokio::sync::mpsc::unbounded_channel();
-        let following = Arc::clone(&history).follow(stream, move || drop(told.send(())));
+        let following = Arc::clone(&history).follow(stream, move || {
+            let _sent = told.send(());
+        });
         let following = tokio::spawn(following);
         for number in 0..=MOST_EVENTS {
             events.emit(Kind::ServerConnected, Some("all is well"), None);

@@ -2,8 +2,8 @@
 //! metrics and traces.
 
 pub mod activity;
-pub mod administration;
 pub mod address;
+pub mod administration;
 pub mod control;
 pub mod control_client;
 pub mod dashboard;

@@ -24,6 +24,7 @@ use keyway::variables::KeptVariables;
 use keyway::vault::Vault;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Code;
+use keyway_config::declared::Transport;
 use keyway_secret::{Clock as _, Secret, SystemClock};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -34,7 +35,7 @@ use self::connection_states::ConnectionStates;
 use self::dashboard_presenter::DashboardPresenter;
 use self::server_records::{Seen, ServerRecords};
 use self::shared_presenter::SharedPresenter;
-use crate::dashboard::{Changes, DashboardBackend, ServerId, ServerView, WantedBy};
+use crate::dashboard::{Changes, DashboardBackend, ProbedServer, ServerId, ServerView, WantedBy};
 use crate::gateway::Gateway;
 use crate::history::History;
 use crate::timeouts::{BUTTON_TIMEOUT, SIGN_IN_PAGE_TIMEOUT};
@@ -234,7 +235,10 @@ impl LocalBackend {
         let view = servers.iter().find(|view| view.id == *id);
         let is_its = |view: &ServerView| view.diagnosis.variables.iter().any(|it| it.name == name);
         if !view.is_some_and(is_its) {
-            return Err(not_kept(id, "the entry does not refer to that variable".to_owned()));
+            return Err(not_kept(
+                id,
+                "the entry does not refer to that variable".to_owned(),
+            ));
         }
         let vault = self.vault().map_err(|error| self.problem(id, &error))?;
         let name = name.to_owned();
@@ -297,7 +301,10 @@ impl DashboardBackend for LocalBackend {
     fn opened(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             for view in self.servers().await {
+                // A program is started when a person or a client asks for it, not by a look.
+                let is_program = view.diagnosis.transport == Some(Transport::Stdio);
                 if view.diagnosis.question.is_none()
+                    && !is_program
                     && (!self.records.knows(&view.id) || is_in_by_now(&view))
                 {
                     drop(self.look_at(&view.id));
@@ -420,16 +427,18 @@ impl DashboardBackend for LocalBackend {
         })
     }
 
-    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis> {
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ProbedServer> {
         Box::pin(async move {
             // An address that the person typed runs nothing and sends nothing of theirs.
             let plugin = self.host.at(url);
             let name = plugin.servers().into_iter().next().unwrap_or_default();
-            let id = ServerId::new(plugin.name(), name);
-            match examine(&plugin, &id.name).await {
-                Ok(found) => found.unwrap_or_else(|| Diagnosis::new(&*id.plugin, &*id.name)),
-                Err(error) => *self.problem(&id, &error),
-            }
+            let found = match examine(&plugin, &name).await {
+                Ok(found) => found.unwrap_or_else(|| Diagnosis::new("", &*name)),
+                Err(error) => *self.problem(&ServerId::new("", &*name), &error),
+            };
+            let is_asked = found.code == Some(Code::SignInRequired);
+            let offers_sign_in = is_asked && offers_sign_in(&plugin, &name).await;
+            ProbedServer::new(found, offers_sign_in)
         })
     }
 
@@ -470,6 +479,15 @@ fn is_in_by_now(view: &ServerView) -> bool {
     let is_missed = view.diagnosis.code == Some(Code::SignInRequired);
     let sign_in = view.diagnosis.sign_in.as_ref();
     is_missed && sign_in.is_some_and(|sign_in| !sign_in.ended)
+}
+
+/// Says whether there is an authorization server for a server that refuses requests without a token.
+async fn offers_sign_in(plugin: &Plugin, name: &str) -> bool {
+    let Ok(ready) = plugin.plan(name).and_then(|plan| plan.approved_before()) else {
+        return false;
+    };
+    let offered = timeout(BUTTON_TIMEOUT, ready.offers_oauth()).await;
+    offered.is_ok_and(|offered| offered.is_ok())
 }
 
 fn not_kept(id: &ServerId, message: String) -> Box<Diagnosis> {

@@ -36,7 +36,6 @@ use crate::Access;
 /// Puts the policy of a client in front of a connection on which nothing was sent yet.
 ///
 /// Must be called inside a runtime.
-#[must_use]
 pub fn guarded(connection: Connection, access: Access) -> Connection {
     let Connection {
         link: server,

@@ -5,6 +5,7 @@
 //   go: an address                     click: a selector, or text that a button or link has
 //   wait: text that has to appear      gone: text that has to go
 //   type: [selector, text]             choose: [selector, value]
+//   check: a selector of a box to check
 //   copy: a selector of text           paste: a selector that the text is typed into
 //   reach: text of what has to get the focus by the tab key alone
 //   press: a key, or several           tab: what is clicked opens a tab; do these steps there
@@ -134,6 +135,9 @@ async function run(page, step) {
       break;
     case "paste":
       await run(page, { type: [value, copied] });
+      break;
+    case "check":
+      await (await find(page, value)).click();
       break;
     case "choose":
       await page.select(value[0], value[1]);

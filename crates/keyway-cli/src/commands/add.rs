@@ -64,7 +64,11 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
     }
     let clients = arguments.chosen_clients(context)?;
     let own = own_plugin::folder()?;
-    if let Some(header) = arguments.header.as_ref().filter(|_| wanted.remote().is_some()) {
+    if let Some(header) = arguments
+        .header
+        .as_ref()
+        .filter(|_| wanted.remote().is_some())
+    {
         let value = super::env::read_value(header)?.ok_or(CliError::Usage {
             what: "the header needs a value",
         })?;

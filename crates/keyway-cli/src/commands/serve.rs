@@ -96,10 +96,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let uses = Arc::new(TokenUses::read(&folders()?.data));
         let dashboard = dashboard.with_policies(Arc::clone(&policies));
-        let dashboard = Arc::new(match administration(&vault, &uses) {
-            Ok(administration) => dashboard.with_administration(administration),
-            Err(_) => dashboard,
-        });
+        let dashboard = Arc::new(with_administration(dashboard, &vault, &uses)?);
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
             .with_policies(policies)
             .with_token_uses(uses)
@@ -180,14 +177,19 @@ fn record_port(context: &CommandContext, port: u16) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Makes what the dashboard manages tokens, servers and clients by; needs a home and this program.
-fn administration(
+/// Adds the pages for tokens, servers and clients; they need a home and this program.
+fn with_administration(
+    dashboard: Dashboard,
     vault: &Arc<Vault>,
     uses: &Arc<TokenUses>,
-) -> Result<Arc<Administration>, CliError> {
-    let place = (folders()?.data, this_program()?);
+) -> Result<Dashboard, CliError> {
+    let (Ok(program), Ok(machine)) = (this_program(), machine()) else {
+        return Ok(dashboard);
+    };
+    let place = (folders()?.data, program);
     let (vault, uses) = (Arc::clone(vault), Arc::clone(uses));
-    Ok(Arc::new(Administration::new(vault, uses, place, machine()?)))
+    let administration = Administration::new(vault, uses, place, machine);
+    Ok(dashboard.with_administration(Arc::new(administration)))
 }
 
 /// Makes the control API of this gateway.

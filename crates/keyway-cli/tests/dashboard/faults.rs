@@ -40,7 +40,11 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
     let house = House::over(folder, &variables, &["--trust"]);
     let pass = house.enter(&house.open());
     assert!(house.get("/", &pass).contains("<h1>Servers</h1>"));
+    let mark = house.mark(&pass);
     let explained = |name: &str, code: &str| {
+        // A program is not started by a look.
+        let check = format!("/s/p/{name}/check");
+        house.post(&check, &pass, &format!("_mark={mark}"));
         wait_for(&format!("{code} on the page of {name}"), || {
             let page = house.get(&format!("/s/p/{name}"), &pass);
             page.contains(code).then_some(page)

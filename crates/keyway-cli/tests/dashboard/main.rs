@@ -235,6 +235,31 @@ fn c10_the_cookie_is_of_no_use_to_another_user() {
     }
 }
 
+/// A person who only looks sees what is there; each program waits until it is asked for.
+#[test]
+fn opening_the_dashboard_starts_no_program_and_connect_starts_one() {
+    let entry = |name: &str| {
+        let script = format!("echo > \"$MARKS/{name}\"; exit 3");
+        let args = json!(["-c", script]);
+        json!({"command": "/bin/sh", "args": args, "env": {"MARKS": "${MARKS}"}})
+    };
+    let entries = json!({"one": entry("one"), "two": entry("two")});
+    let folder = Folder::new()
+        .file("p/.mcp.json", entries.to_string())
+        .file("marks/none", "");
+    let marks = folder.at("marks");
+    let house = House::over(folder, &[("MARKS", marks.to_str().unwrap())], &["--trust"]);
+    let pass = house.enter(&house.open());
+    let mark = house.mark(&pass);
+    let page = house.get("/", &pass);
+    assert!(page.contains("2</strong> not connected"), "{page}");
+    house.post("/s/p/two/check", &pass, &format!("_mark={mark}"));
+    house::wait_for("the program that was asked for", || {
+        marks.join("two").exists().then(String::new)
+    });
+    assert!(!marks.join("one").exists(), "it was not asked for");
+}
+
 #[test]
 fn an_approval_counts_only_for_what_was_shown() {
     let house = House::start("x");

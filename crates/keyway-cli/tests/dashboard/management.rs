@@ -82,7 +82,7 @@ fn a_server_with_a_key_is_added_by_its_address_and_its_key_is_on_no_page() {
         {"size": [360, 740]}, {"theme": "dark"}, {"go": house.open()}, {"wait": "1 connected"},
         {"reach": "Add a server"}, {"press": "Enter"}, {"wait": "Address of the MCP server"}, {"axe": true},
         {"type": ["#url", keyed.url("/mcp")]}, {"press": "Enter"},
-        {"wait": "It can be added all the same"}, {"axe": true}, {"theme": "light"}, {"axe": true},
+        {"wait": "Give it its key below"}, {"axe": true}, {"theme": "light"}, {"axe": true},
         {"type": ["#name", "keyed"]}, {"type": ["#header", "X-Key"]}, {"type": ["#value", key.value()]},
         {"size": [1280, 900]}, {"axe": true}, {"click": "Add server"},
         {"wait": "It was added to your own plugin."}, {"wait": "Approve what it does"}, {"axe": true},
@@ -156,7 +156,11 @@ fn a_variable_that_is_missing_is_set_on_the_page_and_the_server_connects() {
         assert_eq!(key.leak(page), None);
     }
     let listed = house.keyway(&["env", "list"]);
-    assert!(listed.stdout.contains("SEARCH_KEY"), "{}", listed.everything());
+    assert!(
+        listed.stdout.contains("SEARCH_KEY"),
+        "{}",
+        listed.everything()
+    );
     // A name that the entry does not refer to is not taken.
     let pass = house.enter(&house.open());
     let mark = house.mark(&pass);
@@ -189,7 +193,7 @@ fn a_client_is_connected_from_the_page_and_gets_every_byte_back() {
         {"size": [360, 740]}, {"theme": "dark"}, {"go": house.open()}, {"wait": "1 connected"},
         {"reach": "Clients"}, {"press": "Enter"}, {"wait": "not connected"}, {"axe": true},
         {"theme": "light"}, {"axe": true}, {"click": "Cursor not connected"}, {"axe": true},
-        {"click": "[name=server]"}, {"click": "Show what is written"},
+        {"check": "[name=server]"}, {"click": "Show what is written"},
         {"wait": "This is added to the file"}, {"wait": "\"--server\""}, {"axe": true},
         {"size": [1280, 900]}, {"axe": true}, {"theme": "dark"}, {"axe": true},
         {"reach": "Write it"}, {"press": "Enter"}, {"wait": "Written."}, {"wait": "Remove"},
@@ -200,7 +204,10 @@ fn a_client_is_connected_from_the_page_and_gets_every_byte_back() {
     let command = &written["mcpServers"]["s"];
     let words = command["args"].as_array().unwrap().iter();
     let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
-    assert!(command["command"].as_str().unwrap().ends_with("/keyway"), "{written}");
+    assert!(
+        command["command"].as_str().unwrap().ends_with("/keyway"),
+        "{written}"
+    );
     assert_eq!(words[..3], ["run", "--server", "s"], "{written}");
     let undo = json!([
         {"go": house.open()}, {"wait": "1 connected"}, {"click": "Clients"},
@@ -230,5 +237,8 @@ fn a_refused_call_stands_in_the_history() {
     assert!(refused.contains("-32051"), "{refused}");
     let page = house.get("/history", &pass);
     assert!(page.contains("tools/call refused"), "{page}");
-    assert!(page.contains("<code>echo</code>") && page.contains(">ci<"), "{page}");
+    assert!(
+        page.contains("<code>echo</code>") && page.contains(">ci<"),
+        "{page}"
+    );
 }

@@ -35,6 +35,9 @@ fn a_server_that_repeats_what_it_was_sent_is_shown_without_it() {
     let house = House::over(folder, &variables, &["--trust"]);
     let pass = house.enter(&house.open());
     let mut all = house.get("/", &pass);
+    // A program is not started by a look.
+    let mark = house.mark(&pass);
+    house.post("/s/p/local/check", &pass, &format!("_mark={mark}"));
     for server in ["sent", "helped", "local"] {
         let page = wait_for(&format!("the tools of {server}"), || {
             let page = house.get(&format!("/s/p/{server}"), &pass);

@@ -51,9 +51,9 @@ impl Dashboard {
                 self.set_variable(browser, &id, fields).await
             }
             DashboardRoute::Act(id, action) => self.change(browser, &id, action, &fields).await,
-            place @ (DashboardRoute::Tokens
-            | DashboardRoute::Add
-            | DashboardRoute::Client(_)) => self.manage(browser, &place, fields).await,
+            place @ (DashboardRoute::Tokens | DashboardRoute::Add | DashboardRoute::Client(_)) => {
+                self.manage(browser, &place, fields).await
+            }
             DashboardRoute::Tool(id, tool) => self.call(browser, &id, &tool, fields).await,
             _ => pages::not_found(browser),
         }
@@ -88,7 +88,9 @@ impl Dashboard {
                 approved.map(|()| Some(words::approved(answer).to_owned()))
             }
             // They are told apart before.
-            Action::Rule | Action::LookAt | Action::SetVariable => return pages::not_found(browser),
+            Action::Rule | Action::LookAt | Action::SetVariable => {
+                return pages::not_found(browser);
+            }
         };
         match done {
             Ok(None) => {}

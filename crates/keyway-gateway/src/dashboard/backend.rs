@@ -85,7 +85,7 @@ pub trait DashboardBackend: Send + Sync + Debug {
     /// Looks at a server that is not served yet: whether it answers, and what it asks for.
     ///
     /// Cancel safety: the connection is dropped.
-    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis>;
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ProbedServer>;
 
     /// Returns the folder of a server's plugin.
     fn root(&self, _server: &ServerId) -> Option<PathBuf> {
@@ -128,6 +128,27 @@ impl ServerId {
         Self {
             plugin: plugin.into(),
             name: name.into(),
+        }
+    }
+}
+
+/// What a server at an address said.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProbedServer {
+    /// What is known of it.
+    pub diagnosis: Diagnosis,
+    /// Whether there is an authorization server to sign in at.
+    pub offers_sign_in: bool,
+}
+
+impl ProbedServer {
+    /// A server that was examined.
+    #[must_use]
+    pub const fn new(diagnosis: Diagnosis, offers_sign_in: bool) -> Self {
+        Self {
+            diagnosis,
+            offers_sign_in,
         }
     }
 }

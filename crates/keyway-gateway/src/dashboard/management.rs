@@ -185,11 +185,11 @@ impl Dashboard {
         let url = url.and_then(|url| NewServer::address(url.expose().trim()));
         match url {
             Some(url) => {
-                let found = self.backend.probe(&url).await;
+                let probed = self.backend.probe(&url).await;
                 let pending = PendingServer {
                     server: NewServer::at(None, &url),
                     origin: url.origin().ascii_serialization(),
-                    found,
+                    probed,
                 };
                 self.sessions.set_pending(browser.cookie(), Some(pending));
             }
@@ -218,7 +218,10 @@ impl Dashboard {
         if let Some(value) = value {
             let header = field(&fields, "header").unwrap_or_default().trim();
             if HeaderName::try_from(header).is_err() {
-                let notice = bad("that is not the name of a header".to_owned(), "give another");
+                let notice = bad(
+                    "that is not the name of a header".to_owned(),
+                    "give another",
+                );
                 self.sessions.tell(browser.cookie(), notice);
                 return to_form;
             }
@@ -237,7 +240,10 @@ impl Dashboard {
         self.sessions.set_pending(browser.cookie(), None);
         let is_served = timeout(BUTTON_TIMEOUT, self.served(&id)).await.is_ok();
         let (words, path) = match is_served {
-            true => ("It was added to your own plugin.", paths::server(browser.base(), &id)),
+            true => (
+                "It was added to your own plugin.",
+                paths::server(browser.base(), &id),
+            ),
             false => (
                 "It was added to your own plugin, which this gateway does not serve yet.",
                 format!("{}/", browser.base()),
@@ -293,7 +299,9 @@ impl Dashboard {
             let notice = match undone.await {
                 Some(Ok((1.., _))) => Notice::Good(format!("Removed. {}", client.afterwards)),
                 Some(Ok((_, kept))) => bad(
-                    kept.into_iter().next().unwrap_or_else(|| NOT_OURS.to_owned()),
+                    kept.into_iter()
+                        .next()
+                        .unwrap_or_else(|| NOT_OURS.to_owned()),
                     "remove it with an editor",
                 ),
                 Some(Err(error)) => bad(error.to_string(), "look at the file"),
@@ -304,7 +312,10 @@ impl Dashboard {
         let servers = self.known(fields).await;
         let (ids, roots): (Vec<ServerId>, Vec<(PathBuf, String)>) = servers.into_iter().unzip();
         if roots.is_empty() {
-            let notice = bad("no server was chosen".to_owned(), "check one or more of them");
+            let notice = bad(
+                "no server was chosen".to_owned(),
+                "check one or more of them",
+            );
             return self.see_client(browser, name, notice);
         }
         let is_written = what == "write";
@@ -320,7 +331,10 @@ impl Dashboard {
                 let words = format!("Written. {}", client.afterwards);
                 self.see_client(browser, name, Notice::Good(words))
             }
-            Some(Ok(work)) => self.show_client(browser, name, Some((&work, &ids)), None).await,
+            Some(Ok(work)) => {
+                self.show_client(browser, name, Some((&work, &ids)), None)
+                    .await
+            }
             Some(Err(error)) => {
                 let hint = "remove or rename that entry, or use `keyway install --as NAME`";
                 self.see_client(browser, name, bad(error.to_string(), hint))

@@ -129,7 +129,12 @@ pub(super) fn add(
     browser: &BrowserSession,
     notice: Option<&Notice>,
 ) -> Html {
-    framed("Add a server", &add::page(pending, browser), browser, notice)
+    framed(
+        "Add a server",
+        &add::page(pending, browser),
+        browser,
+        notice,
+    )
 }
 
 /// The clients that were found.

@@ -14,6 +14,7 @@ use keyway_clients::new_server::NewServer;
 use keyway_secret::{Secret, constant_time_eq, random};
 use tokio::time::Instant;
 
+use super::backend::ProbedServer;
 use super::result::LastCall;
 use crate::timeouts::{BROWSER_IDLE_TIMEOUT, BROWSER_SESSION_TIMEOUT, LINK_TIMEOUT};
 
@@ -52,7 +53,7 @@ pub(super) struct PendingServer {
     pub(super) server: NewServer,
     /// Its address without path and query.
     pub(super) origin: String,
-    pub(super) found: Diagnosis,
+    pub(super) probed: ProbedServer,
 }
 
 /// What became of what a person did, to be shown once.

@@ -8,7 +8,6 @@ use keyway_transport::Connection;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::{ServedServer, Upstream};
-use keyway_policy::{GuardedConnector, Policies};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{
     AggregateMembers, AggregateSettings, Connector, Member, Opened, SignInPort,
@@ -18,6 +17,7 @@ use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
+use keyway_policy::{GuardedConnector, Policies};
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
 ///

@@ -8,10 +8,10 @@ use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::ServedServer;
-use keyway_policy::{Policies, guarded};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;
+use keyway_policy::{Policies, guarded};
 use keyway_transport::Connection;
 
 /// The served servers, and what connections to them need.

@@ -20,10 +20,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
 use super::Guard;
 use super::listing::{self, Tools};
 use crate::timeouts::TOOL_QUESTION_TIMEOUT;
+use crate::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
 
 /// A call that its client repeats with the answer of a person.
 #[derive(Debug)]

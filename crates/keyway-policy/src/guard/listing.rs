@@ -11,9 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
-use crate::{Access, ListedTool, ToolDigest, Verdict};
 use super::Guard;
 use crate::timeouts::{TOOL_LIST_AGE, TOOL_LIST_TIMEOUT};
+use crate::{Access, ListedTool, ToolDigest, Verdict};
 
 /// The tools as they were last listed.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! A server that a person adds by its address: first it is looked at, then it is added.
 
-use keyway::diagnosis::Diagnosis;
 use keyway_code::Code;
 use keyway_mcp::states::State;
 
 use super::parts::mark;
+use crate::dashboard::backend::ProbedServer;
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::sessions::PendingServer;
@@ -29,7 +29,7 @@ pub(super) fn page(pending: Option<&PendingServer>, browser: &BrowserSession) ->
 /// What the server said, and what is still to be asked. Of the address only its origin is shown: the
 /// rest may hold a key.
 fn found(pending: &PendingServer, browser: &BrowserSession) -> Html {
-    let wants_key = wants_key(&pending.found);
+    let wants_key = wants_key(&pending.probed);
     html!(
         "<section class=\"panel {}\"><h2>{}</h2>{}</section>\n\
          <form method=\"post\" action=\"{}/add\" class=\"call\">{}\
@@ -46,9 +46,9 @@ fn found(pending: &PendingServer, browser: &BrowserSession) -> Html {
          <div class=\"buttons\"><button class=\"main\" name=\"do\" value=\"save\">Add server</button>\
          <button class=\"plain\" name=\"do\" value=\"discard\">Another address</button></div>\
          <p class=\"hint\">You sign in, or approve what it sends, on its page.</p></section></form>",
-        class(&pending.found),
+        class(&pending.probed),
         pending.origin,
-        outcome(&pending.found),
+        outcome(&pending.probed),
         browser.base(),
         mark(browser),
         pending.server.name(),
@@ -56,15 +56,16 @@ fn found(pending: &PendingServer, browser: &BrowserSession) -> Html {
     )
 }
 
-fn class(found: &Diagnosis) -> &'static str {
-    match (found.state.state, found.code) {
-        (State::Connected, _) => "good",
-        (_, Some(Code::SignInRequired)) => "ask",
+fn class(probed: &ProbedServer) -> &'static str {
+    match probed.diagnosis.state.state {
+        State::Connected => "good",
+        _ if probed.offers_sign_in => "ask",
         _ => "bad",
     }
 }
 
-fn outcome(found: &Diagnosis) -> Html {
+fn outcome(probed: &ProbedServer) -> Html {
+    let found = &probed.diagnosis;
     if found.state.state == State::Connected {
         let offer = found.offer.as_ref().map(|offer| offer.summary.as_str());
         return html!(
@@ -72,19 +73,26 @@ fn outcome(found: &Diagnosis) -> Html {
             offer.unwrap_or("nothing listed")
         );
     }
-    if found.code == Some(Code::SignInRequired) {
+    if probed.offers_sign_in {
         return html!("<p>It asks you to sign in, which you can do once it is added.</p>");
     }
+    if wants_key(probed) {
+        return html!(
+            "<p>It refuses requests without a key and offers no sign-in. Give it its key below.</p>"
+        );
+    }
     html!(
-        "<p><strong>{}</strong> <code>{}</code></p>{}<p>It can be added all the same.</p>",
+        "<p><strong>{}</strong> <code>{}</code></p><p>It can be added all the same.</p>",
         Ticked(&found.message),
         found.code.map_or("", |code| code.as_str()),
-        wants_key(found).then(|| html!("<p>It may take a key; give it below.</p>")),
     )
 }
 
 /// Says whether it refused a request without a credential, and offers no sign-in.
-fn wants_key(found: &Diagnosis) -> bool {
-    let is_refused = found.http.as_ref().is_some_and(|http| matches!(http.status, Some(401 | 403)));
-    is_refused && found.code != Some(Code::SignInRequired)
+fn wants_key(probed: &ProbedServer) -> bool {
+    let found = &probed.diagnosis;
+    let http = found.http.as_ref();
+    let is_refused = http.is_some_and(|http| matches!(http.status, Some(401 | 403)))
+        || found.code == Some(Code::SignInRequired);
+    is_refused && !probed.offers_sign_in
 }

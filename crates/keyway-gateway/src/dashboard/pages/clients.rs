@@ -88,7 +88,10 @@ pub(super) fn page(
         mark(browser),
         servers_to_choose(servers),
         if preview.is_some() { "plain" } else { "main" },
-        copied(&format!("keyway install {} --all", shell_word(view.client.name))),
+        copied(&format!(
+            "keyway install {} --all",
+            shell_word(view.client.name)
+        )),
     )
 }
 
@@ -110,7 +113,12 @@ fn shown_before(
     let chosen: Html = preview
         .servers
         .iter()
-        .map(|id| html!("<input type=\"hidden\" name=\"server\" value=\"{}\">", value(id)))
+        .map(|id| {
+            html!(
+                "<input type=\"hidden\" name=\"server\" value=\"{}\">",
+                value(id)
+            )
+        })
         .collect();
     html!(
         "<section class=\"panel ask\" id=\"preview\" tabindex=\"-1\"><h2>This is added to the file</h2>\

@@ -21,18 +21,18 @@ use super::{Client, HELLO, Running};
 use crate::activity::Activity;
 use crate::administration::Administration;
 use crate::dashboard::{
-    ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
+    ChangeCounter, Changes, Dashboard, DashboardBackend, ProbedServer, ServerId, ServerView, Tool,
 };
 use crate::gateway_token::TokenStore;
 use crate::token_use::TokenUses;
 use keyway_clients::clients::Homes;
 use keyway_clients::survey::Machine;
 use keyway_config::environment::Environment;
-use keyway_policy::Policies;
-use keyway_vault::{Folders, KeySources, Vault};
 use keyway_config::names::path_segment;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{ServerState, State};
+use keyway_policy::Policies;
+use keyway_vault::{Folders, KeySources, Vault};
 
 mod management;
 
@@ -135,12 +135,12 @@ impl DashboardBackend for Noting {
         Box::pin(async { Ok(()) })
     }
 
-    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Diagnosis> {
+    fn probe<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ProbedServer> {
         self.note(format!("probe {url}"));
         Box::pin(async {
             let mut found = Diagnosis::new(EVIL, EVIL);
             found.message = EVIL.to_owned();
-            found
+            ProbedServer::new(found, false)
         })
     }
 

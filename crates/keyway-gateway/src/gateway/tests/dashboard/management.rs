@@ -1,6 +1,7 @@
 //! Tokens, a new server, variables and clients' files, by forms.
 
 use std::fs;
+use std::io::Write as _;
 
 use super::*;
 
@@ -9,7 +10,10 @@ impl House {
     async fn form(&self, path: &str, pass: &Pass, body: &str) -> Answer {
         let mark = self.mark(pass).await;
         let origin = self.origin();
-        let headers = [("Cookie", pass.cookie.as_str()), ("Origin", origin.as_str())];
+        let headers = [
+            ("Cookie", pass.cookie.as_str()),
+            ("Origin", origin.as_str()),
+        ];
         let body = format!("_mark={mark}&{body}");
         self.post(&pass.at(path), &headers, &body).await
     }
@@ -18,7 +22,8 @@ impl House {
         let all = TokenStore::new(&self.vault).unwrap().list().unwrap();
         let scopes = |servers: Option<Vec<_>>| format!("{:?}", servers.map(|it| it.len()));
         let all = all.into_iter();
-        all.map(|it| format!("{} {}", it.name, scopes(it.servers))).collect()
+        all.map(|it| format!("{} {}", it.name, scopes(it.servers)))
+            .collect()
     }
 }
 
@@ -36,13 +41,19 @@ async fn no_form_of_these_pages_counts_without_the_mark_of_its_session() {
         ("/clients/codex", "do=undo&entry=s"),
         ("/s/p/s/variable", "name=A&value=b"),
     ] {
-        let headers = [("Cookie", pass.cookie.as_str()), ("Origin", origin.as_str())];
+        let headers = [
+            ("Cookie", pass.cookie.as_str()),
+            ("Origin", origin.as_str()),
+        ];
         for body in [body.to_owned(), format!("_mark=x&{body}")] {
             let answer = house.post(&pass.at(path), &headers, &body).await;
             assert_eq!(answer.status, 403, "{path} {body}");
         }
         let mark = house.mark(&pass).await;
-        let foreign = [("Cookie", pass.cookie.as_str()), ("Origin", "http://evil.test")];
+        let foreign = [
+            ("Cookie", pass.cookie.as_str()),
+            ("Origin", "http://evil.test"),
+        ];
         let body = format!("_mark={mark}&{body}");
         let answer = house.post(&pass.at(path), &foreign, &body).await;
         assert_eq!(answer.status, 403, "{path} {body}");
@@ -68,7 +79,10 @@ async fn a_token_is_in_the_one_answer_to_its_form_and_on_no_page_after_it() {
         assert!(!page.contains(&token), "{path}");
     }
     let page = house.get("/tokens", &pass).await.body;
-    assert!(page.contains("<strong>ci</strong>") && page.contains("never"), "{page}");
+    assert!(
+        page.contains("<strong>ci</strong>") && page.contains("never"),
+        "{page}"
+    );
     // Neither a name that is taken, nor none, nor a token that opens nothing.
     for body in [
         "do=new&name=ci&scope=all",
@@ -91,13 +105,25 @@ async fn a_key_of_a_new_server_and_of_a_variable_is_stored_and_never_shown() {
     let query = "do=probe&url=https://mcp.example.com/mcp?token%3DCANARY1";
     let looked = house.form("/add", &pass, query).await;
     assert_eq!(looked.status, 303);
-    assert_eq!(house.done(), ["probe https://mcp.example.com/mcp?token=CANARY1"]);
+    assert_eq!(
+        house.done(),
+        ["probe https://mcp.example.com/mcp?token=CANARY1"]
+    );
     let page = house.get("/add", &pass).await.body;
     assert!(page.contains("https://mcp.example.com</h2>"), "{page}");
-    assert!(!page.contains("CANARY") && !page.contains("<img src=x>"), "{page}");
+    assert!(
+        !page.contains("CANARY") && !page.contains("<img src=x>"),
+        "{page}"
+    );
     // The other session knows nothing of it.
     let other = house.enter().await;
-    assert!(!house.get("/add", &other).await.body.contains("example.com<"));
+    assert!(
+        !house
+            .get("/add", &other)
+            .await
+            .body
+            .contains("example.com<")
+    );
     let body = "do=save&name=&header=X-Key&value=CANARY2";
     let added = house.form("/add", &pass, body);
     // The servers of this backend never change: the wait for the new one is cut short.
@@ -118,7 +144,9 @@ async fn a_key_of_a_new_server_and_of_a_variable_is_stored_and_never_shown() {
         let page = house.get(path, &pass).await.body;
         assert!(!page.contains("CANARY"), "{path}");
     }
-    let refused = house.form("/add", &pass, "do=probe&url=file:///etc/passwd").await;
+    let refused = house
+        .form("/add", &pass, "do=probe&url=file:///etc/passwd")
+        .await;
     assert_eq!(refused.status, 303);
     assert_eq!(house.done(), [""; 0]);
 }
@@ -130,23 +158,40 @@ async fn an_entry_of_a_client_is_shown_written_and_taken_out_byte_by_byte() {
     let file = house.home.path().join(".codex/config.toml");
     fs::create_dir(file.parent().unwrap()).unwrap();
     let before = "# mine\n[mcp_servers.other]\ncommand = \"x\"\nargs = [\"CANARY\"]\n";
-    fs::write(&file, before).unwrap();
+    let mut made = fs::File::create(&file).unwrap();
+    made.write_all(before.as_bytes()).unwrap();
     let text = || fs::read_to_string(&file).unwrap();
-    assert!(house.get("/clients", &pass).await.body.contains("not connected"));
-    let shown = house.form("/clients/codex", &pass, "do=show&server=p:s").await;
+    assert!(
+        house
+            .get("/clients", &pass)
+            .await
+            .body
+            .contains("not connected")
+    );
+    let shown = house
+        .form("/clients/codex", &pass, "do=show&server=p:s")
+        .await;
     assert!(shown.body.contains("[mcp_servers.s]"), "{}", shown.body);
     assert!(shown.body.contains("/usr/bin/keyway"), "{}", shown.body);
     // Nothing else of the file is on the page.
     assert!(!shown.body.contains("CANARY"), "{}", shown.body);
     assert_eq!(text(), before);
-    house.form("/clients/codex", &pass, "do=write&server=p:s").await;
-    assert!(text().starts_with(before) && text().contains("[mcp_servers.s]"), "{}", text());
+    house
+        .form("/clients/codex", &pass, "do=write&server=p:s")
+        .await;
+    assert!(
+        text().starts_with(before) && text().contains("[mcp_servers.s]"),
+        "{}",
+        text()
+    );
     let page = house.get("/clients/codex", &pass).await.body;
     assert!(page.contains("Remove"), "{page}");
     house.form("/clients/codex", &pass, "do=undo&entry=s").await;
     assert_eq!(text(), before);
     // A name that the client has already stays what it is.
-    let refused = house.form("/clients/codex", &pass, "do=write&server=p:none").await;
+    let refused = house
+        .form("/clients/codex", &pass, "do=write&server=p:none")
+        .await;
     assert_eq!(refused.status, 303);
     assert_eq!(text(), before);
     for name in ["none", "..", "%2e%2e"] {
