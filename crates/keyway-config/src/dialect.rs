@@ -56,6 +56,44 @@ pub static DIALECTS: &[&Dialect] = &[
     &zed::DIALECT,
 ];
 
+/// The files of plugins that are written for one host alone, by the manifest beside them.
+static PLUGIN_FILES: &[(&str, &[&str], &Dialect)] = &[
+    (
+        ".codex-plugin/plugin.json",
+        &[".mcp.json", ".codex-plugin/plugin.json"],
+        &codex::PLUGIN,
+    ),
+    (
+        ".cursor-plugin/plugin.json",
+        &["mcp.json", ".cursor-plugin/plugin.json"],
+        &cursor::PLUGIN,
+    ),
+];
+
+/// Finds the dialect of a plugin's file, by its path below the plugin and by the manifests that
+/// `has` finds there; `None` if several hosts read it, or its name says whose it is.
+#[must_use]
+pub fn of_plugin(file: &str, has: impl Fn(&str) -> bool) -> Option<&'static Dialect> {
+    const SHARED: &[&str] = &[
+        ".claude-plugin/plugin.json",
+        "plugin.json",
+        ".plugin/plugin.json",
+    ];
+    let hosts = PLUGIN_FILES.iter().filter(|(manifest, _, _)| has(manifest));
+    let mut hosts: Vec<_> = hosts.take(2).collect();
+    let (_, files, dialect) = hosts.pop()?;
+    let is_alone = hosts.is_empty() && !SHARED.iter().any(|manifest| has(manifest));
+    (is_alone && files.contains(&file)).then_some(*dialect)
+}
+
+/// Says whether a dialect is one that only a plugin's files are in.
+#[must_use]
+pub fn is_of_plugin(dialect: &Dialect) -> bool {
+    PLUGIN_FILES
+        .iter()
+        .any(|(_, _, known)| std::ptr::eq(*known, dialect))
+}
+
 /// The dialect of a file that names no host: the contract's own, which is Claude Code's.
 pub static CONTRACT: &Dialect = &claude_code::DIALECT;
 

@@ -3,7 +3,9 @@
 mod wrapper;
 
 use crate::declared::{DeclaredServer, EntryFault, Field, read_entry, read_registry};
-use crate::dialect::{Dialect, HostFile, Layout, Syntax, detect, host_file};
+use crate::dialect::{
+    Detected, Dialect, HostFile, Layout, Syntax, detect, host_file, is_of_plugin,
+};
 use crate::json::{self, Fault, FaultKind, Member, Node, Object, Tree, Value};
 use crate::prompt::{self, Prompt};
 use crate::source::{Pointer, Source, Span};
@@ -54,6 +56,23 @@ pub struct ListedPlugin {
     pub name: Option<Field>,
     /// Where it is, if that is a path of the repository.
     pub path: Option<Field>,
+    /// The folder that the path is relative to, if the marketplace says so: its `pluginRoot`.
+    pub base: Option<String>,
+}
+
+impl ListedPlugin {
+    /// Returns the folders where the plugin may be, relative to what the marketplace belongs to.
+    ///
+    /// A path that begins with `./` is complete; any other is looked for below the base first.
+    pub fn folders(&self) -> impl Iterator<Item = String> {
+        let path = self
+            .path
+            .as_ref()
+            .map(|path| path.template.as_str().to_owned());
+        let based = self.base.as_ref().zip(path.as_ref());
+        let based = based.map(|(base, path)| format!("{}/{path}", base.trim_end_matches('/')));
+        based.into_iter().chain(path)
+    }
 }
 
 /// Which kind of file a document is.
@@ -136,6 +155,17 @@ impl Document {
     /// is.
     #[must_use]
     pub fn parse_at(path: &str, source: Source, kind: DocumentKind) -> Self {
+        Self::parse_of(None, path, source, kind)
+    }
+
+    /// Reads `source` as `kind` and, where given, in a dialect that something beside the file says.
+    #[must_use]
+    pub fn parse_of(
+        dialect: Option<&'static Dialect>,
+        path: &str,
+        source: Source,
+        kind: DocumentKind,
+    ) -> Self {
         let named = host_file(path).map(|(dialect, file)| file.syntax.unwrap_or(dialect.syntax));
         let by_name = syntax_of_name(path);
         // A file that several hosts may own is read by its ending; what they tolerate comes later.
@@ -145,7 +175,13 @@ impl Document {
             Syntax::Yaml => yaml::read(source.text()),
             Syntax::Json | Syntax::JsonWithComments | Syntax::Jsonc => json::read(source.text()),
         };
-        let found = detect(path, &tree);
+        let found = match dialect {
+            Some(dialect) => Detected {
+                dialect,
+                file: host_file(path).map(|(_, file)| file),
+            },
+            None => detect(path, &tree),
+        };
         let own = found.file.and_then(|file| file.syntax);
         let own = own.unwrap_or(found.dialect.syntax);
         let mut document = Self {
@@ -183,6 +219,13 @@ impl Document {
         }
         document.tree = tree;
         document
+    }
+
+    /// Reads another text of the same file.
+    #[must_use]
+    pub fn read_again(&self, path: &str, source: Source) -> Self {
+        let dialect = is_of_plugin(self.dialect).then_some(self.dialect);
+        Self::parse_of(dialect, path, source, self.kind)
     }
 
     /// Says whether the file may be used: the host reads it, and every reader reads it alike.
@@ -248,6 +291,9 @@ impl Document {
         let Some(Value::Array(plugins)) = root.get("plugins").map(|it| &it.value.value) else {
             return;
         };
+        let metadata = root.get("metadata").and_then(|it| it.value.as_object());
+        let base = metadata.and_then(|metadata| metadata.get("pluginRoot"));
+        let base = base.and_then(|base| base.value.as_str()).map(str::to_owned);
         for (index, plugin) in plugins.iter().enumerate().take(MAX_PLUGINS) {
             let Some(object) = plugin.as_object() else {
                 continue;
@@ -258,6 +304,7 @@ impl Document {
             self.listed.push(ListedPlugin {
                 name: string_member(object, "name", &pointer),
                 path: string_member(object, "source", &pointer),
+                base: base.clone(),
             });
             if let Some(servers) = object.get("mcpServers") {
                 self.wrapper = Wrapper::Wrapped;

@@ -8,6 +8,7 @@
 mod address;
 mod appearance;
 mod argument;
+mod encoded;
 mod example_login;
 mod judge;
 mod limits;

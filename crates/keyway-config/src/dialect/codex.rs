@@ -9,7 +9,29 @@ use super::{Asks, Dialect, FileScope, Holds, Layout, Syntax, Unset, Untyped, fil
 use crate::template::VariableSyntax;
 use crate::transport::Transport;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = BASE;
+
+/// The files of a plugin: JSON under the key of other hosts or under none, with the fields of Codex.
+pub(super) static PLUGIN: Dialect = Dialect {
+    files: &[],
+    syntax: Syntax::Json,
+    wrappers: &[&["mcpServers"]],
+    layout: Layout::MapOrBare,
+    types: &[
+        ("http", Transport::Http),
+        ("streamable_http", Transport::Http),
+        ("streamable-http", Transport::Http),
+        ("stdio", Transport::Stdio),
+    ],
+    oauth: &[
+        ("clientId", "clientId"),
+        ("client_id", "clientId"),
+        ("callback_port", "callbackPort"),
+    ],
+    ..BASE
+};
+
+const BASE: Dialect = Dialect {
     id: "codex",
     name: "Codex",
     files: &[file(

@@ -6,7 +6,16 @@ use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyp
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = BASE;
+
+/// The files of a plugin, in which `${NAME}` refers to the manifest's `variables`.
+pub(super) static PLUGIN: Dialect = Dialect {
+    files: &[],
+    variables: VariableSyntax::of(&[VariableForm::Plain, VariableForm::EnvPrefix]).with(KNOWN),
+    ..BASE
+};
+
+const BASE: Dialect = Dialect {
     id: "cursor",
     name: "Cursor",
     files: &[
@@ -55,12 +64,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
     ],
     untyped: Untyped::Inferred,
-    variables: VariableSyntax::of(&[VariableForm::EnvPrefix]).with(&[
-        ("workspaceFolder", KnownValue::Variable("HOST_PLUGIN_ROOT")),
-        ("userHome", KnownValue::Variable("HOME")),
-        ("pathSeparator", KnownValue::Text("/")),
-        ("/", KnownValue::Text("/")),
-    ]),
+    variables: VariableSyntax::of(&[VariableForm::EnvPrefix]).with(KNOWN),
     expands: &[
         Place::Command,
         Place::Args,
@@ -82,3 +86,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         "https://github.com/cursor/plugins",
     ],
 };
+
+const KNOWN: &[(&str, KnownValue)] = &[
+    ("workspaceFolder", KnownValue::Variable("HOST_PLUGIN_ROOT")),
+    ("userHome", KnownValue::Variable("HOME")),
+    ("pathSeparator", KnownValue::Text("/")),
+    ("/", KnownValue::Text("/")),
+];

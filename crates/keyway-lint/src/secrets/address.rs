@@ -51,6 +51,31 @@ fn is_key_in_path(part: &str) -> bool {
     is_plain && part.len() >= 24 && (is_mixed && digits >= 3 || is_long_hex)
 }
 
+/// A site with pages to read: what is long in its paths is the number of a document.
+fn is_for_people(host: &str) -> bool {
+    let first = host.split('.').next().unwrap_or_default();
+    PAGES.contains(&first)
+}
+
+/// `workspaces`, `projects`, `genie`: what follows is the number of one of them.
+fn is_collection(part: &str) -> bool {
+    let is_plural = part.len() >= 4
+        && part.ends_with('s')
+        && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    (is_plural && !KEYED.contains(&part)) || COLLECTIONS.contains(&part)
+}
+
+/// `Roadmap-8492a87e…`: the title of a page, then its number.
+fn is_titled(part: &str) -> bool {
+    part.rsplit_once('-').is_some_and(|(title, number)| {
+        let mut words = title.split('-');
+        number.len() == 32
+            && number.bytes().all(|b| b.is_ascii_hexdigit())
+            && words.all(|word| word.bytes().all(|b| b.is_ascii_alphabetic()))
+            && title.len() > SHORTEST_TITLE
+    })
+}
+
 struct Url<'a> {
     text: &'a str,
     scheme: &'a str,
@@ -144,16 +169,17 @@ impl Url<'_> {
         let mut parts = rest.split('/');
         let host = parts.next().unwrap_or_default();
         // Commits and files have long names there.
-        if !self.is_web()
-            || ["git", "registry", "cdn"]
-                .iter()
-                .any(|it| host.contains(it))
-        {
+        let is_of_files = ["git", "registry", "cdn"]
+            .iter()
+            .any(|it| host.contains(it));
+        if !self.is_web() || is_of_files || is_for_people(host) {
             return;
         }
         let mut at = self.rest.start + host.len() + 1;
+        let mut before = "";
         for part in parts {
-            if is_key_in_path(part) {
+            let collection = std::mem::replace(&mut before, part);
+            if is_key_in_path(part) && !is_collection(collection) && !is_titled(part) {
                 let place = NamedPlace {
                     promise: Promise::WEAK,
                     name: None,
@@ -303,6 +329,22 @@ fn is_host(host: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
     port.bytes().all(|b| b.is_ascii_digit()) && (name == "localhost" || numeric || domain)
 }
+
+/// How sites begin that a person opens in a browser.
+const PAGES: &[&str] = &[
+    "www", "docs", "drive", "view", "wiki", "blog", "help", "support", "share", "forum",
+];
+
+/// Words for one thing of many that are not a plural.
+const COLLECTIONS: &[&str] = &["genie", "document", "folder", "file", "page", "viewer"];
+
+/// Plurals after which a key stands.
+const KEYED: &[&str] = &[
+    "webhooks", "hooks", "services", "keys", "tokens", "secrets", "actions",
+];
+
+/// Longer than the prefix of a token.
+const SHORTEST_TITLE: usize = 5;
 
 /// What a package manager writes before a colon.
 const PACKAGE_SCHEMES: &[&str] = &[

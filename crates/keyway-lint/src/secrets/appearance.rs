@@ -15,7 +15,7 @@ pub(super) fn looks_random(text: &str) -> bool {
 /// A dictionary-free test of one run of characters.
 fn is_scrambled(part: &str) -> bool {
     let bytes = part.as_bytes();
-    if bytes.len() < 8 {
+    if bytes.len() < 8 || is_camel_case(part) {
         return false;
     }
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
@@ -35,6 +35,25 @@ fn is_scrambled(part: &str) -> bool {
     } else {
         digits > 0 && digits < bytes.len() && changes >= 3
     }
+}
+
+/// `securePassword123`: words that a person chose, each begun by a capital, perhaps with a number.
+fn is_camel_case(part: &str) -> bool {
+    let words = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    if part.len() - words.len() > LONGEST_NUMBER || !words.bytes().all(|b| b.is_ascii_alphabetic())
+    {
+        return false;
+    }
+    let mut length = 0;
+    let mut shortest = usize::MAX;
+    for byte in words.bytes() {
+        if byte.is_ascii_uppercase() && length > 0 {
+            shortest = shortest.min(length);
+            length = 0;
+        }
+        length += 1;
+    }
+    shortest.min(length) >= SHORTEST_WORD
 }
 
 /// A password-like mix with punctuation inside.
@@ -105,6 +124,12 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     };
     start..start + kept.len()
 }
+
+/// A year, or what follows a word when a rule demands digits.
+const LONGEST_NUMBER: usize = 4;
+
+/// A run of small letters in a random text is rarely as long, let alone all of them.
+const SHORTEST_WORD: usize = 4;
 
 #[rustfmt::skip]
 const FILE_ENDINGS: &[&str] = &[

@@ -7,11 +7,13 @@
 use std::ops::Range;
 
 use super::appearance::{is_address, is_path, looks_random, trimmed};
+use super::encoded;
 use super::example_login::is_example;
 use super::limits::LONGEST_VALUE;
 use super::name::{CredentialKind, Promise, Strength};
 use super::placeholder::{self, Filling};
 use super::reference;
+use super::{Vendor, vendor_of_variable};
 
 /// Where a value stands, for judging it.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +37,15 @@ pub(super) fn credential_in(text: &str, place: NamedPlace<'_>) -> Option<Range<u
         range = trimmed(text, range.start + scheme..range.end);
     }
     let body = text.get(range.clone())?;
-    (is_credential(body, place) && !encodes_example_login(body)).then_some(range)
+    let is_example = encodes_example_login(body) || encoded::is_example_jwt(body);
+    (is_credential(body, place) && !is_example).then_some(range)
 }
 
 /// `user:password` in base 64, as every manual of HTTP shows it.
 fn encodes_example_login(body: &str) -> bool {
-    let decoded = base64(body).and_then(|bytes| String::from_utf8(bytes).ok());
+    let short = (body.len() <= LONGEST_LOGIN).then_some(body);
+    let decoded = short.and_then(encoded::decode);
+    let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     decoded
         .as_deref()
         .and_then(|login| login.split_once(':'))
@@ -51,30 +56,6 @@ fn encodes_example_login(body: &str) -> bool {
             };
             is_example(user, password, "") || placeholder::stands_for_credential(password, filling)
         })
-}
-
-fn base64(text: &str) -> Option<Vec<u8>> {
-    if text.len() > 256 || !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let mut bits = 0_u32;
-    for (index, b) in text.trim_end_matches('=').bytes().enumerate() {
-        let digit = match b {
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(digit)) & 0xFFFF;
-        let pending = (index + 1) * 6 % 8;
-        if index % 4 != 0 {
-            bytes.push(u8::try_from(bits >> pending & 0xFF).ok()?);
-        }
-    }
-    Some(bytes)
 }
 
 fn is_credential(body: &str, place: NamedPlace<'_>) -> bool {
@@ -91,7 +72,7 @@ fn is_credential(body: &str, place: NamedPlace<'_>) -> bool {
     formed
         && (place.promise.strength == Strength::Strong || looks_random(body))
         && !is_switch(body)
-        && !(kind == CredentialKind::Token && is_words(body))
+        && !(kind == CredentialKind::Token && (is_words(body) || is_not_of_vendor(body, place)))
         && !is_path(body)
         && !body.contains("://")
         && !is_reference_here(body, kind)
@@ -122,9 +103,25 @@ fn is_password(body: &str) -> bool {
         && body
             .split_whitespace()
             .all(|w| w.len() == 4 && w.bytes().all(|b| b.is_ascii_lowercase()));
-    let spoken =
-        words > 1 && !app_password && !(words == 2 && looks_random(&body.replace(' ', "")));
+    let spoken = words > 1
+        && !app_password
+        && !is_in_groups(body)
+        && !(words == 2 && looks_random(&body.replace(' ', "")));
     length >= 3 && !spoken
+}
+
+/// `h4Kd 9sQx T2mv 7LpW pQ3z rN8b`, as a site shows a password that it made.
+fn is_in_groups(body: &str) -> bool {
+    let is_group =
+        |group: &str| group.len() == 4 && group.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_mixed = |group: &str| {
+        let mut inside = group.bytes().skip(1);
+        inside.any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    };
+    let groups = || body.split(' ');
+    groups().count() >= 4
+        && groups().all(is_group)
+        && groups().filter(|it| is_mixed(it)).count() >= 2
 }
 
 fn is_token(body: &str) -> bool {
@@ -138,6 +135,7 @@ fn is_token(body: &str) -> bool {
         6
     };
     body.len() >= shortest
+        && body.is_ascii()
         && !body.contains(char::is_whitespace)
         && !is_address(body)
         && !is_json(body)
@@ -149,7 +147,7 @@ fn is_json(body: &str) -> bool {
 
 /// `checkout-redesign`, `production`: words that a person chose, as no vendor issues them.
 fn is_words(body: &str) -> bool {
-    let mut words = body.split(['-', '_']);
+    let words = body.split(['-', '_']);
     let is_word = |word: &str| {
         (3..=LONGEST_WORD).contains(&word.len())
             && word.bytes().all(|byte| byte.is_ascii_lowercase())
@@ -159,7 +157,29 @@ fn is_words(body: &str) -> bool {
     let says_so = ["secret", "token", "password", "passwd", "credential"]
         .iter()
         .any(|word| body.contains(word));
-    !says_so && words.clone().count() <= MOST_WORDS && words.all(is_word)
+    let is_version = |word: &str| {
+        let number = word.strip_prefix('v').unwrap_or_default();
+        !number.is_empty() && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let last = body.rsplit(['-', '_']).next().unwrap_or_default();
+    let is_versioned = is_version(last) && last.len() < body.len();
+    let count = words.clone().count() - usize::from(is_versioned);
+    !says_so && count <= MOST_WORDS && words.take(count).all(is_word)
+}
+
+/// Words where a vendor's token belongs, all of which have a shape: `az_on_tokene`, in whatever
+/// language.
+fn is_not_of_vendor(body: &str, place: NamedPlace<'_>) -> bool {
+    let vendor = place.name.and_then(vendor_of_variable);
+    let is_shaped = |vendor: &Vendor| vendor.has_shape() && !vendor.variable.is_empty();
+    let is_word = |word: &str| {
+        let is_all = |test: fn(&u8) -> bool| word.bytes().all(|byte| test(&byte));
+        word.len() <= LONGEST_WORD
+            && (is_all(u8::is_ascii_lowercase) || is_all(u8::is_ascii_uppercase))
+    };
+    vendor.is_some_and(is_shaped)
+        && body.contains(['-', '_'])
+        && body.split(['-', '_']).all(is_word)
 }
 
 /// Words that select a behaviour.
@@ -205,6 +225,8 @@ fn scheme_length(body: &str) -> usize {
     0
 }
 
+/// The longest `user:password`, encoded, that may be an example.
+const LONGEST_LOGIN: usize = 256;
 const LONGEST_WORD: usize = 12;
 const MOST_WORDS: usize = 4;
 

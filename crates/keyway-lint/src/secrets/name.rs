@@ -86,6 +86,14 @@ pub(super) fn classify(name: &str) -> Option<Promise> {
     if NEUTRAL_ENDINGS.contains(&last.as_str()) {
         return None;
     }
+    // `NEXT_PUBLIC_X_KEY` is sent to everyone who opens the page.
+    if last == "KEY"
+        && words
+            .iter()
+            .any(|word| matches!(word.as_str(), "PUBLIC" | "PUBLISHABLE"))
+    {
+        return None;
+    }
     let final_index = words.len() - 1;
     for (index, word) in words.iter().enumerate().rev() {
         let before = index

@@ -66,10 +66,10 @@ fn closing(text: &str, start: usize, mark: &str, longest: usize) -> Option<usize
     None
 }
 
-/// The quoted value after a colon at `from`.
+/// The quoted value after a colon at `from`, or after the sign that TOML has instead.
 fn value_after(text: &str, from: usize) -> Option<(Range<usize>, usize)> {
     let rest = text.get(from..)?;
-    let colon = rest.trim_start().strip_prefix(':')?.trim_start();
+    let colon = rest.trim_start().strip_prefix([':', '='])?.trim_start();
     let open = rest.len() - colon.len();
     if !colon.trim_start_matches('\\').starts_with(['"', '\'']) {
         return None;

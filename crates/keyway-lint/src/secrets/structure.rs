@@ -4,10 +4,25 @@
 //! do not understand. Overlapping hits are sorted out by the caller.
 
 use super::judge::{Hit, Scrutiny};
-use super::{address, pairs};
+use super::{Reason, address, encoded, pairs, vendor};
 
 /// Everything in `text` that its own structure shows to be a credential.
 pub(super) fn scan(text: &str, scrutiny: Scrutiny) -> Vec<Hit> {
+    let mut hits = scan_plain(text, scrutiny);
+    let holds = |content: &str| {
+        vendor::private_key(content).is_some() || !scan_plain(content, scrutiny).is_empty()
+    };
+    let encoded = encoded::scan(text, holds).into_iter();
+    hits.extend(encoded.map(|range| Hit {
+        range,
+        reason: Reason::JsonArgument,
+        name: None,
+    }));
+    hits
+}
+
+/// The same without what is written in base 64.
+fn scan_plain(text: &str, scrutiny: Scrutiny) -> Vec<Hit> {
     let mut hits = Vec::new();
     if text.contains(['"', '\'']) {
         pairs::json(text, scrutiny, &mut hits);

@@ -3,6 +3,7 @@
 mod positions;
 mod properties;
 mod reach;
+mod reality;
 mod shapes;
 mod wording;
 

@@ -17,6 +17,7 @@ use std::sync::LazyLock;
 use shape::{Anchor, Runs, Shape};
 
 use super::appearance::looks_random;
+use super::encoded;
 use super::limits::MOST_HITS;
 use super::placeholder;
 
@@ -146,8 +147,10 @@ fn match_at(text: &str, at: usize, runs: &mut Runs<'_>) -> Option<Match> {
 }
 
 fn is_real(text: &str, range: &Range<usize>) -> bool {
-    text.get(range.clone())
-        .is_some_and(|token| !placeholder::is_placeholder(token) || outvotes_marks(token))
+    text.get(range.clone()).is_some_and(|token| {
+        let is_marked = placeholder::is_placeholder(token) && !outvotes_marks(token);
+        !is_marked && !encoded::is_example_jwt(token)
+    })
 }
 
 /// Says whether a token is so long and so random that a word in it, such as `test`, came about by

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keyway_config::dialect::{self, Dialect};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::Reference;
 use keyway_config::source::{MAX_BYTES, Source};
@@ -59,20 +60,31 @@ impl<'a> Reader<'a> {
         let bytes = read::bounded(file, MAX_BYTES)?;
         let source = Source::new(&shown(file), &bytes);
         self.paths.insert(source.shared_path(), file.to_path_buf());
-        Ok(Document::parse_at(&full_name(file), source, kind))
+        let host = self.host_of(file);
+        Ok(Document::parse_of(host, &full_name(file), source, kind))
+    }
+
+    /// Returns the host that a plugin's file is written for, if a manifest beside it says so.
+    pub(super) fn host_of(&self, file: &Path) -> Option<&'static Dialect> {
+        let below = file.strip_prefix(&self.root.given).ok()?.to_str()?;
+        dialect::of_plugin(below, |manifest| self.root.given.join(manifest).is_file())
     }
 
     /// Looks at the folders that a marketplace names; the plugins in them are read on their own.
     pub(super) fn look_up_plugins(&mut self, marketplace: &Document) {
-        for field in marketplace.listed.iter().filter_map(|it| it.path.as_ref()) {
-            let text = field.template.as_str();
-            let folder = self.root.canonical.join(text);
-            let reference = match fs::canonicalize(folder) {
-                Ok(folder) if folder.starts_with(&self.root.canonical) => Reference::Read,
-                Ok(_) => Reference::OutsidePlugin,
-                Err(_) => Reference::Missing,
+        for plugin in &marketplace.listed {
+            let Some(field) = &plugin.path else { continue };
+            let found = plugin.folders().filter_map(|folder| {
+                let folder = fs::canonicalize(self.root.canonical.join(folder)).ok()?;
+                Some(folder.starts_with(&self.root.canonical))
+            });
+            let reference = match found.reduce(|one, other| one || other) {
+                Some(true) => Reference::Read,
+                Some(false) => Reference::OutsidePlugin,
+                None => Reference::Missing,
             };
-            self.references.insert(text.to_owned(), reference);
+            let text = field.template.as_str().to_owned();
+            self.references.insert(text, reference);
         }
     }
 

@@ -133,7 +133,7 @@ impl Loaded {
         let path = path.unwrap_or_else(|| file.to_owned());
         for document in &mut self.plugin.documents {
             if document.source.path() == file {
-                *document = Document::parse_at(&path, source.clone(), document.kind);
+                *document = document.read_again(&path, source.clone());
             }
         }
         let snapshot = &mut self.plugin.snapshot;

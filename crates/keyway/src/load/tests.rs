@@ -1,5 +1,6 @@
 //! Loading from real folders.
 
+use keyway_config::declared::Endpoint;
 use keyway_config::environment::{Environment as _, Scope, Variables};
 use keyway_config::plugin::{ProgramState, Reference};
 use keyway_testkit::Folder;
@@ -253,4 +254,111 @@ fn text_put_in_place_is_parsed_again() {
         loaded.path_of(&name),
         Some(folder.at(".mcp.json").as_path())
     );
+}
+
+/// The servers that are found below a folder, with the host of the file that has them.
+fn found_below(folder: &Folder) -> Vec<String> {
+    let tree = Loader::default()
+        .load_tree(folder.path(), &|_| false)
+        .unwrap();
+    let entries = tree
+        .plugins
+        .iter()
+        .flat_map(|loaded| loaded.plugin.entries());
+    let mut found: Vec<String> = entries
+        .map(|(document, entry)| format!("{} {}", document.dialect.id, entry.name))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn the_folder_of_a_host_that_is_not_known_is_searched_and_that_of_a_tool_is_not() {
+    let entry = |name: &str| format!(r#"{{"mcpServers": {{"{name}": {{"command": "x"}}}}}}"#);
+    let folder = Folder::new()
+        .file(".junie/mcp/mcp.json", entry("junie"))
+        .file(".amazonq/cli-agents/dev.json", entry("q"))
+        .file(".next-years-host/mcp.json", entry("new"))
+        .file(".venv/lib/mcp.json", entry("venv"))
+        .file(".mypy_cache/mcp.json", entry("cache"))
+        .file("node_modules/a/.mcp.json", entry("dependency"));
+    let found = found_below(&folder);
+    assert_eq!(
+        found,
+        ["claude-code junie", "claude-code new", "claude-code q"]
+    );
+}
+
+#[test]
+fn a_package_that_only_speaks_of_servers_is_not_a_file_of_entries() {
+    let package = r#"{"name": "x", "keywords": ["mcpServers"], "scripts": {"build": "tsc"},
+        "author": {"name": "a", "url": "https://a.example"}}"#;
+    let catalogue = r#"{"owner": {"url": "https://a.example"}, "plugins": [{"mcpServers": {}}]}"#;
+    let bare = r#"{"_note": "was under mcpServers", "s": {"command": "x"}}"#;
+    let folder = Folder::new()
+        .file("package.json", package)
+        .file("catalogue.json", catalogue)
+        .file("config/servers.json", bare);
+    assert_eq!(found_below(&folder), ["claude-code s"]);
+}
+
+#[test]
+fn a_manifest_beside_a_file_says_whose_it_is() {
+    let codex = r#"{"mcpServers": {"s": {"type": "http", "url": "https://s.example/mcp",
+        "bearer_token_env_var": "S_TOKEN"}}}"#;
+    let cursor = r#"{"mcpServers": {"c": {"url": "https://c.example/mcp",
+        "auth": {"CLIENT_ID": "${CLIENT_ID}"}}}}"#;
+    let folder = Folder::new()
+        .file("codex/.codex-plugin/plugin.json", r#"{"name": "codex"}"#)
+        .file("codex/.mcp.json", codex)
+        .file("cursor/.cursor-plugin/plugin.json", r#"{"name": "cursor"}"#)
+        .file("cursor/mcp.json", cursor)
+        .file("both/.codex-plugin/plugin.json", r#"{"name": "both"}"#)
+        .file("both/.claude-plugin/plugin.json", r#"{"name": "both"}"#)
+        .file(
+            "both/.mcp.json",
+            r#"{"mcpServers": {"b": {"command": "x"}}}"#,
+        );
+    assert_eq!(
+        found_below(&folder),
+        ["claude-code b", "codex s", "cursor c"]
+    );
+    let mut loaded = Loader::default()
+        .load(&folder.path().join("codex"))
+        .unwrap();
+    let file = loaded.plugin.documents[0].source.path().to_owned();
+    loaded.set_text(&file, codex);
+    let document = &loaded.plugin.documents[0];
+    let server = document.servers().next().unwrap();
+    let Endpoint::Remote(remote) = &server.endpoint else {
+        panic!("not remote")
+    };
+    assert_eq!(
+        remote.headers[0].value.template.as_str(),
+        "Bearer ${S_TOKEN}"
+    );
+}
+
+#[test]
+fn sources_of_a_marketplace_are_relative_to_its_plugin_root() {
+    let marketplace = |base: &str| {
+        format!(
+            r#"{{"name": "m", "metadata": {{"pluginRoot": "{base}"}}, "plugins": [
+            {{"name": "a", "source": "a"}}, {{"name": "b", "source": "./plugins/b"}},
+            {{"name": "c", "source": "gone"}}]}}"#
+        )
+    };
+    for base in ["./plugins", "plugins/"] {
+        let folder = Folder::new()
+            .file(".claude-plugin/marketplace.json", marketplace(base))
+            .file("plugins/a/README.md", "a")
+            .file("plugins/b/README.md", "b");
+        let tree = Loader::default()
+            .load_tree(folder.path(), &|_| false)
+            .unwrap();
+        let references = &tree.plugins[0].plugin.snapshot.references;
+        assert_eq!(references["a"], Reference::Read, "{base}");
+        assert_eq!(references["./plugins/b"], Reference::Read, "{base}");
+        assert_eq!(references["gone"], Reference::Missing, "{base}");
+    }
 }

@@ -1,7 +1,8 @@
 //! A whole repository: every host's file in a tree, found by name or by content, and read.
 //!
-//! The tree is walked as ripgrep does: ignore files count, links are not followed, and of hidden
-//! folders only those of hosts are entered. What one root holds for one host is one plugin.
+//! The tree is walked as ripgrep does: ignore files count and links are not followed. Hidden folders
+//! are entered, since hosts keep their files there, those that other tools fill are not. What one
+//! root holds for one host is one plugin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use keyway_config::dialect::{DIALECTS, Holds, has_marks, host_file};
+use keyway_config::dialect::{Holds, has_marks, host_file};
 use keyway_config::document::{Document, DocumentKind, Wrapper};
 use keyway_config::source::MAX_BYTES;
 
@@ -127,10 +128,22 @@ impl Loader {
             prose: Prose::default(),
         };
         let loaded = self.load_target(&target, &around, Extent::EntriesOnly)?;
+        // Under no host's key anything with an address looks like an entry: the author of a package,
+        // the owner of a catalogue.
+        let mut documents = loaded.plugin.documents.iter();
+        let is_something_else = documents.any(|document| {
+            let mut entries = document.entries.iter();
+            let is_whole = document
+                .ignored
+                .iter()
+                .all(|it| it.key.starts_with(['_', '$']))
+                && entries.all(|entry| entry.server.is_ok());
+            document.wrapper == Wrapper::Bare && !is_whole
+        });
         let mut entries = loaded.plugin.entries();
         let has_server = entries.any(|(_, entry)| entry.server.is_ok());
         drop(entries);
-        Ok(has_server.then_some(loaded))
+        Ok((has_server && !is_something_else).then_some(loaded))
     }
 }
 
@@ -258,13 +271,10 @@ fn is_skipped(entry: &DirEntry) -> bool {
     if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
         return false;
     }
+    // A host that came out yesterday keeps its file in a hidden folder too, and its file is found
+    // by content: so the folders are named in which no person writes.
     let name = entry.file_name().to_string_lossy();
-    if !name.starts_with('.') {
-        return name == "node_modules";
-    }
-    let mut patterns = DIALECTS.iter().flat_map(|dialect| dialect.files);
-    !patterns.any(|file| file.path.split('/').any(|part| part == name))
-        && !OTHER_HIDDEN.contains(&&*name)
+    FILLED_BY_TOOLS.contains(&&*name) || name.ends_with("_cache") || name.ends_with("-cache")
 }
 
 fn candidate(path: &Path) -> Option<Candidate> {
@@ -355,8 +365,17 @@ const SHARED_NAMES: &[&str] = &[
     "mcp_settings.json",
 ];
 
-/// Hidden folders in which files without a host's name are looked for as well.
-const OTHER_HIDDEN: &[&str] = &[".config", ".mcp", ".github", ".devcontainer", ".windsurf"];
+/// Folders of version control, package managers and build tools.
+#[rustfmt::skip]
+const FILLED_BY_TOOLS: &[&str] = &[
+    "node_modules", ".git", ".hg", ".svn", ".jj", ".bzr", ".cache", ".local", ".npm", ".nvm",
+    ".yarn", ".pnpm-store", ".bun", ".deno", ".cargo", ".rustup", ".gradle", ".m2", ".ivy2",
+    ".nuget", ".gem", ".bundle", ".venv", ".tox", ".nox", ".eggs", ".conda", ".pyenv", ".terraform",
+    ".next", ".nuxt", ".output", ".svelte-kit", ".astro", ".angular", ".expo", ".docusaurus",
+    ".parcel-cache", ".turbo", ".nx", ".vercel", ".netlify", ".wrangler", ".serverless",
+    ".aws-sam", ".dart_tool", ".nyc_output", ".ipynb_checkpoints", ".Trash", ".vscode-test",
+    ".vscode-server", ".direnv", ".devenv", ".build", ".stack-work", ".idea",
+];
 
 const ENDINGS: &[&str] = &["json", "jsonc", "toml", "yaml", "yml"];
 
