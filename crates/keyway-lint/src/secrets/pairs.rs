@@ -193,9 +193,10 @@ pub(super) fn header_lines(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) 
             .and_then(|i| text.as_bytes().get(i));
         let begins = first.is_none_or(|b| b.is_ascii_whitespace() || b"\"'`,;{(*".contains(b));
         let rest = window(text, at, LONGEST_VALUE);
+        let before = text.get(..before_mark.start).unwrap_or_default();
         let field = text.get(before_mark).unwrap_or_default();
         let named = is_field_name(field) && name::is_credential_name(field);
-        if !begins || !named || rest.starts_with("//") {
+        if !begins || !named || is_called_public(before) || rest.starts_with("//") {
             continue;
         }
         let end = at + end_of_line_value(rest);
@@ -207,6 +208,15 @@ pub(super) fn header_lines(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) 
         let scrutiny = if sure { scrutiny } else { Scrutiny::Strict };
         judge_named(text, at..end, field, (scrutiny, Reason::Header), hits);
     }
+}
+
+/// `minisign public key:` in a sentence, where the name is of several words.
+fn is_called_public(before: &str) -> bool {
+    let word = before
+        .trim_end()
+        .rsplit(|c: char| !c.is_ascii_alphabetic())
+        .next();
+    word.is_some_and(|word| word.eq_ignore_ascii_case("public"))
 }
 
 /// Up to the end of the line, or of the quoted run that begins here.

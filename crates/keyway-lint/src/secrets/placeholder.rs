@@ -42,7 +42,8 @@ pub(super) fn stands_for_credential(value: &str, filling: Filling<'_>) -> bool {
         || is_variable_name(value)
         || is_cut_jwt(value)
         || is_wording(value, filling)
-        || (!filling.chosen_by_person && (is_sequence(&lower) || is_monotonous(value)))
+        || (!filling.chosen_by_person
+            && (is_sequence(&lower) || is_monotonous(value) || opens_bracket(value)))
 }
 
 /// `<…>` anywhere, or one pair of brackets around all of it.
@@ -62,6 +63,30 @@ fn is_bracketed(value: &str) -> bool {
         || wrapped("%%", "%%")
         || wrapped("@@", "@@")
         || wrapped("#{", "}#")
+        || has_slot(value)
+}
+
+/// `sha256={signature}`: a word in braces is filled in by a program, or by a person.
+fn has_slot(value: &str) -> bool {
+    let mut rest = value;
+    while let Some((_, behind)) = rest.split_once('{') {
+        let word = behind.split('}').next().unwrap_or_default();
+        let is_closed = word.len() < behind.len();
+        if is_closed && word.len() >= 3 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}
+
+/// `x.<base64url(`: the rest of the bracket is behind a quote.
+fn opens_bracket(value: &str) -> bool {
+    value.split_once('<').is_some_and(|(_, behind)| {
+        let letters = behind.bytes().take_while(u8::is_ascii_lowercase).count();
+        letters >= 3
+    })
 }
 
 /// Stars, dots or a run of `x` in place of the real characters.
@@ -204,6 +229,16 @@ fn is_sequence(lower: &str) -> bool {
     .iter()
     .any(|run| lower.contains(run))
         || lower.contains("1234-5678")
+        || is_alphabet_in_parts(lower)
+}
+
+/// `AbCdEf.GhIjKl`: the alphabet goes on behind each separator.
+fn is_alphabet_in_parts(lower: &str) -> bool {
+    let joined: String = lower
+        .chars()
+        .filter(|c| !matches!(c, '.' | '-' | '_'))
+        .collect();
+    joined.contains("abcdefghij")
 }
 
 /// One or two characters over and over, such as a UUID of zeros.

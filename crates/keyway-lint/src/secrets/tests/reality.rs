@@ -154,6 +154,22 @@ fn prose_takes_words_with_a_number_for_words() {
     for (line, count) in [
         ("password: 'securePassword123'", 0),
         ("password: 'SecurePassword2024'", 0),
+        (
+            "signed with `X-Signature-256: sha256={signature}` in a header",
+            0,
+        ),
+        (
+            "untrusted comment: minisign public key: 19AF42B1B6971703",
+            0,
+        ),
+        (
+            r#"`Authorization: Bearer x.<base64url({"role":"admin","exp":9999999999})>.x`"#,
+            0,
+        ),
+        (
+            "BOT_TOKEN=MTA5NDU2Nzg5MDEyMzQ1Njc4.AbCdEf.GhIjKlMnOpQrStUvWxYz",
+            0,
+        ),
         ("password: 'q8Rw2LzT5vKp9XnB'", 1),
         (
             r#"http_headers = { "Authorization" = "Bearer q8Rw2LzT5vKp9XnB4cYh7MdJ" }"#,
