@@ -44,7 +44,7 @@ pub fn in_oauth(template: &Template, scope: Option<&Scope<'_>>) -> bool {
 /// Says whether one word only marks the place of a credential.
 #[must_use]
 pub fn is_placeholder(word: &str) -> bool {
-    is_bracketed(word) || is_instruction(word) || is_crossed_out(word)
+    is_bracketed(word) || is_instruction(word) || is_crossed_out(word) || is_in_other_script(word)
 }
 
 /// What the file says: its text, the defaults of its variables, and a mark for each other variable.
@@ -84,6 +84,12 @@ fn is_crossed_out(word: &str) -> bool {
     let tail = word.rsplit(['-', '_']).next().unwrap_or(word);
     let is_run = |mark: char| tail.chars().count() >= 3 && tail.chars().all(|c| c == mark);
     ['x', 'X', '*', '.', '…', '•'].into_iter().any(is_run) || matches!(tail, "…" | "•")
+}
+
+/// `你的密钥`: letters beyond Latin, which no credential has, and no header may.
+fn is_in_other_script(word: &str) -> bool {
+    let is_beyond = |c: char| c.is_alphabetic() && c > LAST_LATIN;
+    word.chars().any(is_beyond)
 }
 
 /// `<…>` around words, and not around an address such as that of a `Link`.
@@ -126,6 +132,7 @@ fn is_wording(inner: &str) -> bool {
 /// Stands for a value that the file does not hold; no placeholder has it.
 const VALUE: &str = "\u{f8ff}";
 
+const LAST_LATIN: char = '\u{24f}';
 const SHORTEST: usize = 6;
 const LONGEST_WORDING: usize = 60;
 
@@ -145,6 +152,8 @@ mod tests {
             "Bearer <your token>",
             "Bearer <token>",
             "Bearer xxx",
+            "Bearer 你的密钥",
+            "Bearer ваш_токен",
             "Bearer sk-xxxxxxxx",
             "Bearer ghp_****************",
             "token=your-api-key",

@@ -140,9 +140,13 @@ fn found_literals(
     literals: &[Literal],
     namer: &mut Namer<'_>,
 ) -> Vec<(FoundLiteral, Pointer)> {
-    let own = literals
-        .iter()
-        .filter(|literal| literal.server.as_deref() == Some(server.name.as_str()));
+    let own = literals.iter().filter(|literal| {
+        let below = literal
+            .pointer
+            .as_str()
+            .strip_prefix(server.pointer.as_str());
+        below.is_some_and(|below| below.starts_with('/'))
+    });
     let mut found = Vec::new();
     for literal in own {
         let Some((before, value)) = value_of(document, literal) else {
@@ -251,6 +255,65 @@ mod tests {
         );
         let slot = &vs_code.slots[0];
         assert!(slot.is_secret && slot.literal_at.is_some());
+    }
+
+    #[test]
+    fn a_literal_of_every_source_is_a_slot() {
+        for (path, text) in [
+            (
+                "goose/config.yaml",
+                "extensions:\n  s:\n    type: stdio\n    cmd: x\n    envs:\n      API_TOKEN: TOKEN\n",
+            ),
+            (
+                "goose/config.yaml",
+                "extensions:\n  s:\n    type: streamable_http\n    uri: https://h.example/mcp\n    headers:\n      Authorization: Bearer TOKEN\n",
+            ),
+            (
+                ".continue/mcpServers/s.yaml",
+                "mcpServers:\n  - name: s\n    command: x\n    args: [\"--token\", \"TOKEN\"]\n",
+            ),
+            (
+                ".codex/config.toml",
+                "[mcp_servers.s]\ncommand = \"x\"\nenv = { API_TOKEN = \"TOKEN\" }\n",
+            ),
+            (
+                "opencode.json",
+                r#"{"mcp": {"s": {"type": "local", "command": ["x", "--token", "TOKEN"]}}}"#,
+            ),
+            (
+                ".zed/settings.json",
+                r#"{"context_servers": {"s": {"command": "x", "env": {"API_TOKEN": "TOKEN"}}}}"#,
+            ),
+            (
+                ".gemini/settings.json",
+                r#"{"mcpServers": {"s": {"httpUrl": "https://h.example/mcp?token=TOKEN"}}}"#,
+            ),
+            (
+                "mcp_config.json",
+                r#"{"mcpServers": {"s": {"serverUrl": "https://h.example/mcp", "headers": {"X-API-Key": "TOKEN"}}}}"#,
+            ),
+        ] {
+            let token = token();
+            let source = document(
+                path,
+                &text
+                    .replace("TOKEN", &token)
+                    .replace(&format!("API_{token}"), "API_TOKEN"),
+            );
+            let conversion = convert(&source, Dialect::by_id("vs-code").unwrap(), None);
+            assert_eq!(
+                conversion.entries.len(),
+                1,
+                "{path}: {:?}",
+                conversion.diagnostics
+            );
+            assert!(
+                conversion.slots.len() == 1 && conversion.slots[0].is_secret,
+                "{path}"
+            );
+            let written = new_file(Dialect::by_id("vs-code").unwrap(), &conversion.entries);
+            assert!(!written.contains(&token), "{path}: {written}");
+        }
     }
 
     #[test]

@@ -253,9 +253,17 @@ fn is_entry(object: &Object) -> bool {
             .get(key)
             .is_some_and(|member| matches!(member.value.value, Value::Array(_)))
     };
-    ["command", "url", "serverUrl", "httpUrl"]
-        .into_iter()
-        .any(is_text)
+    [
+        "command",
+        "cmd",
+        "url",
+        "uri",
+        "serverUrl",
+        "httpUrl",
+        "tcp",
+    ]
+    .into_iter()
+    .any(is_text)
         || is_list("command")
 }
 

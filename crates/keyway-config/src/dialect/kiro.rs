@@ -11,11 +11,14 @@ use crate::transport::Transport;
 pub(super) static DIALECT: Dialect = Dialect {
     id: "kiro",
     name: "Kiro",
-    files: &[file(
-        ".kiro/settings/mcp.json",
-        FileScope::Project,
-        Holds::Entries,
-    )],
+    files: &[
+        file(
+            ".kiro/settings/mcp.json",
+            FileScope::Project,
+            Holds::Entries,
+        ),
+        file(".kiro/agents/*.json", FileScope::Project, Holds::Settings),
+    ],
     syntax: Syntax::Json,
     wrappers: &[&["mcpServers"]],
     layout: Layout::Map,

@@ -143,30 +143,48 @@ fn merge_json(
 ///
 /// Returns a [`MergeFault`] if `inputs` is something else, or the text is not an object.
 pub fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> {
+    with_item(text, ("inputs", "id"), &input_id(&slot.name), input(slot))
+}
+
+/// Declares in the manifest of an extension that its host asks for a variable.
+///
+/// # Errors
+///
+/// Returns a [`MergeFault`] if `settings` is something else, or the text is not an object.
+pub fn with_setting(text: &str, slot: &Slot) -> Result<String, MergeFault> {
+    with_item(text, ("settings", "envVar"), &slot.name, setting(slot))
+}
+
+/// Adds an object to a list of the file, if none there has the same `id` under the second key.
+fn with_item(
+    text: &str,
+    (list, key): (&'static str, &str),
+    id: &str,
+    item: HostValue,
+) -> Result<String, MergeFault> {
     let tree = json::read(text);
     let root = tree.root.as_ref().and_then(Node::as_object);
-    let inputs = root.and_then(|root| root.get("inputs"));
-    let id = input_id(&slot.name);
-    match inputs.map(|member| &member.value) {
+    let found = root.and_then(|root| root.get(list));
+    match found.map(|member| &member.value) {
         Some(Node {
             value: Value::Array(items),
             span,
         }) => {
             let mut ids = items
                 .iter()
-                .filter_map(|item| item.as_object()?.get("id")?.value.as_str());
+                .filter_map(|item| item.as_object()?.get(key)?.value.as_str());
             if ids.any(|known| known == id) {
                 return Ok(text.to_owned());
             }
             let last = items.last().map(|item| item.span.range());
             Ok(behind(text, (span.range(), last), |newline, unit| {
-                as_json(&input(slot), newline, unit)
+                as_json(&item, newline, unit)
             }))
         }
         Some(_) => Err(MergeFault::NotAnObject {
-            key: "inputs".to_owned(),
+            key: list.to_owned(),
         }),
-        None => put(text, &["inputs"], &HostValue::List(vec![input(slot)])),
+        None => put(text, &[list], &HostValue::List(vec![item])),
     }
 }
 
@@ -321,4 +339,14 @@ fn input(slot: &Slot) -> HostValue {
         members.push(("default".to_owned(), text(default)));
     }
     HostValue::Members(members)
+}
+
+fn setting(slot: &Slot) -> HostValue {
+    let text = |text: &str| HostValue::Text(text.to_owned());
+    HostValue::Members(vec![
+        ("name".to_owned(), text(&slot.name)),
+        ("description".to_owned(), text(&slot.name)),
+        ("envVar".to_owned(), text(&slot.name)),
+        ("sensitive".to_owned(), HostValue::Flag(slot.is_secret)),
+    ])
 }

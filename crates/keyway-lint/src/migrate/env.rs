@@ -19,7 +19,7 @@ use keyway_config::environment::Environment;
 use keyway_config::json::{Node, Value};
 use keyway_config::plugin::Plugin;
 use keyway_config::portable::{
-    HostValue, NamedCredential, Slot, input_id, put, with_input, with_names,
+    HostValue, NamedCredential, Slot, input_id, put, with_input, with_names, with_setting,
 };
 use keyway_config::source::{Pointer, Source};
 use keyway_config::template::Template;
@@ -168,6 +168,9 @@ fn planned(
     // Two findings in one default are one move.
     plan.moves
         .dedup_by(|a, b| (&a.file, &a.pointer, &a.variable) == (&b.file, &b.pointer, &b.variable));
+    if plan.documents.is_empty() {
+        plan.env = None;
+    }
     if !plan.is_empty() {
         plan_surroundings(scope.plugin, around, &mut plan);
         // Only a plugin's own entries are what its README is about.
@@ -277,10 +280,13 @@ fn changed_documents(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) -
     for (file, (document, moved)) in of_files {
         let before = document.source.text();
         let Some(after) = changed_text(document, &moved) else {
+            let literals = moved.iter().map(|one| &one.candidate.literal);
+            let refused = literals.map(|literal| refusal(document, literal, &Obstacle::BadFile));
+            plan.diagnostics.extend(refused);
             continue;
         };
         let source = Source::new(&file, after.as_bytes());
-        changed.push(Document::parse(source, document.kind));
+        changed.push(document.read_again(&file, source));
         plan.documents
             .push(TextChange::new(file, Some(before.to_owned()), after));
     }
@@ -303,6 +309,14 @@ fn changed_text(document: &Document, moved: &[&Named<'_>]) -> Option<String> {
     }
     for one in moved.iter().filter(|one| one.candidate.way == Way::Input) {
         text = with_input(&text, &Slot::credential(&one.name)).ok()?;
+    }
+    // An extension's program gets no credential of the shell that its manifest does not name.
+    let is_extension = document.dialect.asks == Asks::Settings
+        && document
+            .file
+            .is_some_and(|file| file.scope == FileScope::Plugin);
+    for one in moved.iter().filter(|_| is_extension) {
+        text = with_setting(&text, &Slot::credential(&one.name)).ok()?;
     }
     Some(text)
 }

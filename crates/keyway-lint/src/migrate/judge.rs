@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyway_config::declared::{DeclaredServer, Field};
-use keyway_config::dialect::{Asks, Dialect, Syntax};
+use keyway_config::dialect::{Asks, Dialect, Syntax, is_of_plugin};
 use keyway_config::document::{Document, Wrapper};
 use keyway_config::edit::Edit;
 use keyway_config::json;
@@ -132,6 +132,10 @@ impl Candidate<'_> {
 pub(super) enum Obstacle {
     /// The file is another host's.
     Foreign(&'static str),
+    /// The file lies in the folder of a host that is not known.
+    UnknownHost,
+    /// The host fills in only what it asks for under this key.
+    AsksOnly(&'static Dialect, &'static str),
     /// The host of the file replaces nothing there.
     NotReplaced(&'static Dialect),
     /// The host takes the name of a variable in this field, and the file is not edited there.
@@ -172,6 +176,12 @@ impl Obstacle {
             Self::NotReplaced(dialect) => {
                 return format!("{} fills in no variable there", dialect.name);
             }
+            Self::AsksOnly(dialect, key) => {
+                return format!("{} fills in only what `{key}` asks for", dialect.name);
+            }
+            Self::UnknownHost => {
+                "it is not known which program reads the file, nor how it writes variables"
+            }
             Self::ByHand(key) => {
                 return format!("its host takes the name of a variable in `{key}`");
             }
@@ -206,6 +216,10 @@ impl Obstacle {
             Self::NotReplaced(_) => {
                 "`keyway adopt --programs` puts the value into the vault and an entry of Keyway in its place, in your own files; of a shared file, move the entry to a plugin with `keyway import`"
             }
+            Self::UnknownHost => "write the variable by hand in the way of that program",
+            Self::AsksOnly(..) => {
+                "declare it there with `\"sensitive\": true`, and refer to it by `${user_config.NAME}`"
+            }
             Self::ByHand(_) => "move it there by hand",
             Self::OwnFile => "set the variable to that value in your shell, then run this again",
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
@@ -225,6 +239,9 @@ impl Obstacle {
         }
     }
 }
+
+/// How many folders above a file may be its host's.
+const NEAR_FOLDERS: usize = 2;
 
 /// The strings of a document in which variables are filled in, by where they stand.
 pub(super) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, FieldRole<'a>, &'a Field)>;
@@ -252,6 +269,9 @@ pub(super) fn judge<'a>(
     if let Wrapper::Foreign { host, .. } = document.wrapper {
         return Err(Obstacle::Foreign(host));
     }
+    if is_of_unknown_host(document) {
+        return Err(Obstacle::UnknownHost);
+    }
     if !is_changeable(document) {
         return Err(Obstacle::BadFile);
     }
@@ -272,7 +292,7 @@ pub(super) fn judge<'a>(
     } else {
         let (value, target) = of_literal(document, (server, role, field), literal)?;
         let way = match document.dialect.asks {
-            Asks::Inputs => Way::Input,
+            Asks::Inputs if document.syntax.is_json() => Way::Input,
             Asks::UserConfig if asks => Way::UserConfig,
             _ => Way::Variable(syntax),
         };
@@ -306,10 +326,10 @@ fn of_name(
             NamedPlace::Bearer(name.to_owned())
         }
         FieldRole::Header(name) if before.is_empty() => NamedPlace::Header(name.to_owned()),
-        _ => return Err(Obstacle::NotReplaced(dialect)),
+        _ => return Err(not_replaced(dialect)),
     };
     let key = place.field(dialect).filter(|_| range.end == text.len());
-    let key = key.ok_or(Obstacle::NotReplaced(dialect))?;
+    let key = key.ok_or_else(|| not_replaced(dialect))?;
     if document.syntax != Syntax::Toml {
         return Err(Obstacle::ByHand(key));
     }
@@ -326,6 +346,22 @@ fn of_name(
         },
     };
     Ok((value, target))
+}
+
+fn not_replaced(dialect: &'static Dialect) -> Obstacle {
+    match dialect.asks {
+        Asks::UserConfig => Obstacle::AsksOnly(dialect, "user_config"),
+        _ => Obstacle::NotReplaced(dialect),
+    }
+}
+
+/// Says whether a file that only its content gives away lies in a hidden folder, as the files of
+/// hosts do: what fills it in is not the contract's syntax then, and nothing belongs beside it.
+fn is_of_unknown_host(document: &Document) -> bool {
+    let folders = document.source.path().rsplit(['/', '\\']).skip(1);
+    let is_hidden = |folder: &str| folder.starts_with('.') && folder.len() > 2;
+    let is_unnamed = document.file.is_none_or(|file| file.path == "mcp.json");
+    is_unnamed && !is_of_plugin(document.dialect) && folders.take(NEAR_FOLDERS).any(is_hidden)
 }
 
 fn is_in_loaded_entry(document: &Document, literal: &Literal) -> bool {

@@ -1,11 +1,14 @@
 //! `insecure-url`: a server is reached without encryption (seed rule 5.7.3).
 
+use std::ops::Range;
+
 use keyway_code::Code;
 use keyway_config::address::{Address, AddressError};
-use keyway_config::declared::Endpoint;
+use keyway_config::declared::{DeclaredServer, Endpoint, Field};
 use keyway_config::diagnostic::Severity;
+use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
-use keyway_config::template::Part;
+use keyway_config::template::{Part, Template};
 
 use super::{Context, Report, Rule};
 
@@ -25,6 +28,9 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         };
         let template = &remote.url.template;
         match Address::check(template, server.transport) {
+            Err(AddressError::Insecure) if listens(template).is_some() => {
+                report_listening(document, server, &remote.url, report);
+            }
             Err(AddressError::Insecure) => {
                 let finding = report.field(
                     document,
@@ -71,6 +77,47 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         }
     }
 }
+
+/// Where `0.0.0.0` stands in an address: a server listens there, and is reached as `127.0.0.1`.
+fn listens(template: &Template) -> Option<Range<usize>> {
+    let text = template.as_str();
+    let start = text.find("://")? + 3;
+    let behind = text.get(start..)?.strip_prefix(EVERY_ADDRESS)?;
+    let is_host = behind.is_empty() || behind.starts_with([':', '/', '?']);
+    is_host.then(|| start..start + EVERY_ADDRESS.len())
+}
+
+/// A host may reach it, on this machine; Keyway does not, since elsewhere it is no address at all.
+fn report_listening(
+    document: &Document,
+    server: &DeclaredServer,
+    url: &Field,
+    report: &mut Report<'_>,
+) {
+    let Some(range) = listens(&url.template) else {
+        return;
+    };
+    let severity = if document.dialect.is_contract() {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
+    let title = "use `127.0.0.1`";
+    let span = url.span_of(&document.source, &range);
+    let edits = vec![Edit::replace(&document.source, span, "127.0.0.1")];
+    report
+        .field(
+            document,
+            server,
+            url,
+            "`0.0.0.0` is where a server listens, not an address to reach it at",
+        )
+        .severity(severity)
+        .hint(title)
+        .fix(Applicability::Unsafe, title.to_owned(), edits);
+}
+
+const EVERY_ADDRESS: &str = "0.0.0.0";
 
 fn is_plain(origin: &str) -> bool {
     origin.starts_with("http:") || origin.starts_with("ws:")
@@ -123,6 +170,33 @@ mod tests {
                 Some(Severity::Error),
                 "{host}"
             );
+        }
+    }
+
+    #[test]
+    fn where_a_server_listens_is_told_from_where_it_is_reached() {
+        let text = r#"{"servers": {"s": {"type": "sse", "url": "http://0.0.0.0:7071/sse"}}}"#;
+        let plugin = keyway_config::plugin::Plugin::from_text("/p", ".vscode/mcp.json", text);
+        let found = findings("insecure-url", &plugin);
+        assert_eq!(
+            found[0].severity,
+            Severity::Warning,
+            "the editor reaches it"
+        );
+        assert!(found[0].message.contains("listens"), "{}", found[0].message);
+        let edit = &found[0].fix.as_ref().unwrap().edits[0];
+        assert_eq!(edit.replacement, "127.0.0.1");
+        assert_eq!(&text[edit.span.range()], "0.0.0.0");
+        assert_eq!(
+            severity("http", "http://0.0.0.0/mcp"),
+            Some(Severity::Error)
+        );
+        for host in ["0.0.0.0.attacker.example", "10.0.0.0"] {
+            let found = findings(
+                "insecure-url",
+                &entry(&format!(r#""type": "http", "url": "http://{host}/""#)),
+            );
+            assert!(!found[0].message.contains("listens"), "{host}");
         }
     }
 

@@ -6,7 +6,8 @@ use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, NamedField};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
-use keyway_config::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_token};
+use keyway_config::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_credential_header, is_token};
+use keyway_config::placeholder;
 use keyway_config::template::Template;
 
 use super::{Context, Report, Rule};
@@ -106,6 +107,11 @@ fn check_value(
     let Some((fault, hint)) = fault_in(&header.value.template) else {
         return;
     };
+    // Words in another script are an instruction, which `placeholder-credential` reports.
+    let is_for_credentials = is_credential_header(&header.name);
+    if placeholder::in_header(&header.value.template, is_for_credentials, None) {
+        return;
+    }
     let message = format!("the value of header `{}` {fault}", header.name);
     report
         .field(document, server, &header.value, message)

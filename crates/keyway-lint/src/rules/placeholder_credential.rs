@@ -12,7 +12,7 @@ use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{credential_flag, in_own_syntax, named};
 use super::{Context, Report, Rule};
-use crate::secrets::{self, is_credential_name};
+use crate::secrets::{self, is_credential_name, is_credential_parameter};
 
 pub(super) const RULE: Rule = Rule {
     id: Code::PlaceholderCredential,
@@ -65,7 +65,16 @@ fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<F
             let is_for_credentials = is_credential_header(name);
             placeholder::in_header(template, is_for_credentials, None).then_some(Found::Refused)
         }
-        FieldRole::Url => placeholder::in_address(template, None).then_some(Found::Refused),
+        FieldRole::Url if placeholder::in_address(template, None) => Some(Found::Refused),
+        FieldRole::Url => {
+            let query = text.split_once('?').map_or("", |(_, query)| query);
+            let mut pairs = query
+                .split(['&', '#'])
+                .filter_map(|pair| pair.split_once('='));
+            let is_filled_in =
+                |(name, value): (&str, &str)| is_credential_parameter(name) && is_stock(value);
+            pairs.any(is_filled_in).then_some(Found::PassedOn)
+        }
         FieldRole::OAuth(_) => placeholder::in_oauth(template, None).then_some(Found::Refused),
         FieldRole::Env(name) => {
             (is_credential_name(name) && is_stock(text)).then_some(Found::PassedOn)
@@ -128,6 +137,14 @@ mod tests {
             (
                 r#""url": "https://YOUR_TENANT.h.example/mcp""#,
                 Severity::Error,
+            ),
+            (
+                r#""url": "https://h.example", "headers": {"Authorization": "Bearer 你的密钥"}"#,
+                Severity::Error,
+            ),
+            (
+                r#""url": "https://h.example/mcp?profile=a&api_key=sk-...""#,
+                Severity::Warning,
             ),
             (
                 r#""url": "https://h.example", "oauth": {"clientId": "<client id>"}"#,

@@ -195,7 +195,8 @@ fn summary(plan: &EnvPlan, is_written: bool) -> String {
         return format!("would move {literals} to {variables}; `--write` does it\n");
     }
     let mut text = format!("moved {literals} to {variables}\n");
-    if let Some(env) = &plan.env {
+    let is_read_from_shell = plan.moves.iter().any(|moved| moved.asked_as.is_none());
+    if let Some(env) = plan.env.as_ref().filter(|_| is_read_from_shell) {
         let file = if env.file.starts_with('/') {
             env.file.to_string()
         } else {

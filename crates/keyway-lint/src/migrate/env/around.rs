@@ -90,7 +90,7 @@ pub(super) fn add_advice(scope: &Selection<'_>, around: &PluginFiles, plan: &mut
             format!("the value of {names} was written down in `{file}`, {place}"),
             "get a new one from the issuer, put it in the place of the old, and revoke the old",
         ));
-        if !document.tree.faults.is_empty() {
+        if document.faults().next().is_some() {
             plan.diagnostics.push(note(
                 Code::InvalidJson,
                 Severity::Warning,

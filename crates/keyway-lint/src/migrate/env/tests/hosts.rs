@@ -213,3 +213,79 @@ fn a_host_that_fills_in_nothing_keeps_its_literal_and_the_reason_is_said() {
     );
     assert!(plan.is_empty() && plan.env.is_none());
 }
+
+#[test]
+fn an_extension_names_the_variable_in_its_settings() {
+    let text = r#"{
+  "name": "docs",
+  "settings": [{"name": "Mode", "description": "m", "envVar": "MODE"}],
+  "mcpServers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}}}
+}
+"#;
+    let (_, after) = migrated("gemini-extension.json", text);
+    let again = Plugin::from_text("/p", "gemini-extension.json", &after);
+    let prompts: Vec<_> = again
+        .prompts()
+        .map(|it| (it.variable.as_str(), it.is_secret))
+        .collect();
+    assert_eq!(prompts, [("MODE", false), ("DOCS_TOKEN", true)], "{after}");
+    let without = text.replace(
+        r#"  "settings": [{"name": "Mode", "description": "m", "envVar": "MODE"}],
+"#,
+        "",
+    );
+    let (_, after) = migrated("gemini-extension.json", &without);
+    assert!(after.contains(r#""envVar": "DOCS_TOKEN""#), "{after}");
+    let (_, after) = migrated(".gemini/settings.json", &without);
+    assert!(!after.contains("envVar"), "{after}");
+}
+
+#[test]
+fn comments_that_the_host_allows_are_no_fault_of_the_file() {
+    let text = r#"{ // mine
+        "servers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}},}}"#;
+    let (plan, _) = migrated(".vscode/mcp.json", text);
+    let codes: Vec<_> = plan.diagnostics.iter().map(|it| it.code).collect();
+    assert_eq!(codes, [Code::RotateToken]);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_with_a_reason_and_nothing_else_is_planned() {
+    let entries =
+        r#"{"mcpServers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
+    let bundle = r#"{"manifest_version": "0.3", "name": "docs", "server": {"type": "node",
+        "mcp_config": {"command": "node", "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
+    for (path, text, reason) in [
+        (
+            ".junie/mcp/mcp.json",
+            entries,
+            "which program reads the file",
+        ),
+        (
+            ".next-years-host/servers.json",
+            entries,
+            "which program reads the file",
+        ),
+        (
+            "manifest.json",
+            bundle,
+            "MCPB fills in only what `user_config` asks for",
+        ),
+    ] {
+        let text = text.replace("TOKEN4711", TOKEN);
+        let plan = plain(&Plugin::from_text("/p", path, &text));
+        assert!(
+            plan.is_empty() && plan.env.is_none() && plan.readme.is_none(),
+            "{path}"
+        );
+        assert!(
+            plan.diagnostics[0].message.contains(reason),
+            "{:?}",
+            plan.diagnostics
+        );
+    }
+    // In YAML no one is asked: the variable is taken from the environment.
+    let yaml = "servers:\n  docs:\n    command: x\n    env:\n      DOCS_TOKEN: TOKEN4711\n";
+    let (_, after) = migrated("servers.yaml", yaml);
+    assert!(after.contains("${env:DOCS_TOKEN}"), "{after}");
+}
