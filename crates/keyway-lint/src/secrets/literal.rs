@@ -103,11 +103,9 @@ fn is_password(body: &str) -> bool {
         && body
             .split_whitespace()
             .all(|w| w.len() == 4 && w.bytes().all(|b| b.is_ascii_lowercase()));
-    let spoken = words > 1
-        && !app_password
-        && !is_in_groups(body)
-        && !(words == 2 && looks_random(&body.replace(' ', "")));
-    length >= 3 && !spoken
+    let is_pair = words == 2 && looks_random(&body.replace(' ', ""));
+    let is_made = app_password || is_pair || is_in_groups(body);
+    length >= 3 && (words <= 1 || is_made)
 }
 
 /// `h4Kd 9sQx T2mv 7LpW pQ3z rN8b`, as a site shows a password that it made.
