@@ -147,10 +147,10 @@ mod tests {
         let server = server.with_header("authorization", Secret::new("CANARY".to_owned()));
         let kept = added(&server, folder.path()).unwrap();
         assert_eq!(kept.len(), 1, "{kept:?}");
-        assert!(kept[0].ends_with("=Bearer CANARY"), "{kept:?}");
+        assert!(kept[0].ends_with("=CANARY"), "{kept:?}");
         let text = std::fs::read_to_string(folder.path().join(".mcp.json")).unwrap();
         assert!(
-            text.contains("\"example\"") && !text.contains("CANARY"),
+            text.contains("\"Bearer ${") && !text.contains("CANARY"),
             "{text}"
         );
         let again = added(&server, folder.path());
