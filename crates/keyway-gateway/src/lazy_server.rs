@@ -316,8 +316,8 @@ impl LazyServer {
         if let Some(shared) = &self.options.shared
             && approved.is_open().await
             && let Some(stream) = shared.connect(&approved).await
+            && let Ok(connection) = sharing::into_connection(stream)
         {
-            let connection = sharing::into_connection(stream);
             // The gateway finds out which version the server speaks.
             return Ok(Opened::new(connection, OfferedEras::Legacy));
         }

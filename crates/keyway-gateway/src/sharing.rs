@@ -27,7 +27,7 @@ pub use self::relay::relay;
 use crate::gateway::{Gateway, ServedServer, SharedClient};
 use crate::timeouts::{HANDSHAKE_TIMEOUT, SHARING_LOOK_INTERVAL};
 use keyway::connect::{Connection, ConnectionFingerprint, FingerprintKey};
-use keyway_mcp::bridge::bridge_observed;
+use keyway_mcp::bridge::{bridge_observed, socket_pipes};
 
 /// Returns the key of a vault; `None` if nothing was shared yet.
 ///
@@ -116,7 +116,7 @@ async fn serve_process(
     };
     let connection = gateway.guard_shared(&served, connection);
     let client = SharedClient::begin(&gateway, &served);
-    let (input, output) = stream.into_split();
+    let (input, output) = socket_pipes(stream.into_std()?)?;
     // Not biased: either ends both. A bridge that loses is dropped, which ends its connection at
     // once; the process sees the end of the stream and connects by itself.
     tokio::select! {
@@ -208,9 +208,9 @@ pub(crate) async fn connect_shared(
 pub struct SharedConnection(pub(crate) UnixStream);
 
 /// Turns a shared connection into one like any other.
-pub(crate) fn into_connection(shared: SharedConnection) -> Connection {
-    let (input, output) = shared.0.into_split();
-    relay::connection(input, output)
+pub(crate) fn into_connection(shared: SharedConnection) -> io::Result<Connection> {
+    let (input, output) = socket_pipes(shared.0.into_std()?)?;
+    Ok(relay::connection(input, output))
 }
 
 const NAMESPACE: &str = "sharing";

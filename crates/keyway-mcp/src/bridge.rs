@@ -8,6 +8,7 @@ pub mod input;
 mod listed_tools;
 mod opening;
 pub mod output;
+mod read_buffer;
 pub mod traffic_observer;
 
 use std::fmt;
@@ -16,8 +17,11 @@ use std::sync::Arc;
 
 use keyway_auth::{ServerEvent, ServerObserver};
 use keyway_transport::{Connection, Event};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
+
+pub use keyway_transport::{
+    PipeReader, PipeWriter, ReadBytes, WriteBytes, socket_pipes, standard_pipes,
+};
 
 use self::input::{Incoming, Input};
 use self::listed_tools::ListedTools;
@@ -28,6 +32,8 @@ use crate::tool_memory::ToolMemory;
 
 /// Serves a client until it goes away, and then closes the connection cleanly.
 ///
+/// A client on standard input and output is served by the [`standard_pipes`].
+///
 /// # Errors
 ///
 /// Returns what kept the client from being read or written to.
@@ -36,8 +42,8 @@ use crate::tool_memory::ToolMemory;
 /// killed, and requests in flight may have been carried out. Of a message for the client a part may
 /// have been written. A sign-in or a renewal that the connection started continues.
 pub async fn bridge(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send,
+    input: impl ReadBytes,
+    output: impl WriteBytes,
     connection: Connection,
 ) -> io::Result<()> {
     resume(Input::new(input), Output::new(output), connection).await
@@ -90,8 +96,8 @@ impl fmt::Debug for BridgedServer {
 ///
 /// Cancel safety: as [`bridge`].
 pub async fn bridge_explained(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send,
+    input: impl ReadBytes,
+    output: impl WriteBytes,
     server: BridgedServer,
 ) -> io::Result<()> {
     let mut input = Input::new(input);
@@ -108,8 +114,8 @@ pub async fn bridge_explained(
 ///
 /// Cancel safety: as [`bridge`]; the observer is not told of the end.
 pub async fn bridge_observed(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send,
+    input: impl ReadBytes,
+    output: impl WriteBytes,
     connection: Connection,
     observer: Arc<dyn TrafficObserver>,
 ) -> io::Result<()> {
@@ -121,7 +127,7 @@ pub async fn bridge_observed(
 /// The same for a client from which something has been read already.
 ///
 /// Cancel safety: as [`bridge`]; what `input` had read ahead and `output` had not written is lost.
-pub async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+pub async fn resume<R: ReadBytes, W: WriteBytes>(
     input: Input<R>,
     output: Output<W>,
     connection: Connection,
@@ -129,7 +135,7 @@ pub async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     run(input, output, connection, None).await
 }
 
-async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+async fn run<R: ReadBytes, W: WriteBytes>(
     mut input: Input<R>,
     mut output: Output<W>,
     connection: Connection,
@@ -145,7 +151,7 @@ async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 }
 
 /// Passes frames both ways, in two halves, so that a slow side never stops the other.
-async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+async fn serve<R: ReadBytes, W: WriteBytes>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     connection: &mut Connection,
@@ -215,5 +221,7 @@ fn report_closed(watch: &ServerObserver, event: &Event) {
 
 const FAILURES: usize = 64;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

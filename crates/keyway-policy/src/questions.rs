@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// A call that waits for a person.
 #[derive(Debug, Clone)]

@@ -31,6 +31,7 @@ mod meaning;
 mod message_memory;
 mod network_cause;
 mod oauth_http;
+mod pipe;
 mod queue;
 mod redact;
 mod responses;
@@ -76,6 +77,7 @@ pub use self::log_file::{LogFile, LogFollower};
 pub use self::message_memory::MemoryReservation;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
+pub use self::pipe::{PipeReader, PipeWriter, ReadBytes, WriteBytes, socket_pipes, standard_pipes};
 pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};
 pub use self::redact::Redactor;
 #[cfg(feature = "serve")]

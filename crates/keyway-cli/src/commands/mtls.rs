@@ -6,10 +6,9 @@ use clap::Args;
 use keyway::connect::{ConnectError, HttpClient, RootCertificates, harden_self};
 use keyway::identity::{Files, Keeper};
 use keyway_code::Exit;
-use keyway_mcp::bridge::bridge;
+use keyway_mcp::bridge::{bridge, standard_pipes};
 use keyway_secret::Secret;
 
-use super::run::pipes;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -55,11 +54,8 @@ pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, Cl
     super::block_on(async {
         let keeper = tokio::spawn(Keeper::new(files, client.clone()).keep());
         let connection = keyway::connect::connect_plain(&url, &client)?;
-        let (input, output) = pipes()?;
-        let bridged = match (input, output) {
-            (Some(input), Some(output)) => bridge(input, output, connection).await,
-            _ => bridge(tokio::io::stdin(), tokio::io::stdout(), connection).await,
-        };
+        let (input, output) = standard_pipes().map_err(|source| CliError::Client { source })?;
+        let bridged = bridge(input, output, connection).await;
         keeper.abort();
         bridged.map_err(|source| CliError::Client { source })?;
         Ok(Exit::Done)

@@ -1,9 +1,6 @@
 //! `keyway run`: MCP on standard input and output for any client.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::FileTypeExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +15,10 @@ use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
 use keyway_mcp::aggregate::{AggregateSettings, Member, Naming, aggregate};
-use keyway_mcp::bridge::{BridgedServer, bridge, bridge_explained};
+use keyway_mcp::bridge::{
+    BridgedServer, PipeReader, PipeWriter, bridge, bridge_explained, standard_pipes,
+};
 use keyway_mcp::tool_memory::ToolMemory;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::unix::pipe;
 
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, tell_skipped};
 use crate::arguments::server::{ServerArgs, all, named};
@@ -69,15 +66,8 @@ pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, Cli
             plugin,
             names,
         });
-        let (input, output) = pipes()?;
-        let bridged = match (input, output) {
-            (Some(input), Some(output)) => runner.serve(input, output).await?,
-            _ => {
-                runner
-                    .serve(tokio::io::stdin(), tokio::io::stdout())
-                    .await?
-            }
-        };
+        let (input, output) = standard_pipes().map_err(|source| CliError::Client { source })?;
+        let bridged = runner.serve(input, output).await?;
         bridged.map_err(|source| CliError::Client { source })?;
         Ok(Exit::Done)
     })
@@ -93,11 +83,11 @@ struct Runner {
 
 impl Runner {
     /// Serves the client until it goes away.
-    async fn serve<R, W>(self: Arc<Self>, input: R, output: W) -> Result<io::Result<()>, CliError>
-    where
-        R: AsyncRead + Unpin + Send + 'static,
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
+    async fn serve(
+        self: Arc<Self>,
+        input: PipeReader,
+        output: PipeWriter,
+    ) -> Result<io::Result<()>, CliError> {
         let only = self.only_server().await;
         let shared = match (&only, &self.shared) {
             (Some(server), Some(shared)) => shared.connect(server).await,
@@ -168,31 +158,10 @@ impl Runner {
     }
 }
 
-/// Standard input and output without a thread between, where they are pipes.
-pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
-    let failed = |source| CliError::Client { source };
-    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-    // Non-blocking mode applies to every process that shares a pipe, so set it on both or none.
-    if !is_pipe(&input) || !is_pipe(&output) {
-        return Ok((None, None));
-    }
-    Ok((
-        pipe::Receiver::from_owned_fd(input).ok(),
-        pipe::Sender::from_owned_fd(output).ok(),
-    ))
-}
-
 /// The client of a single server cannot reconnect by itself.
 fn lasting(connection: Connection) -> Connection {
     connection.link.reopen_lost_streams();
     connection
-}
-
-fn is_pipe(descriptor: &OwnedFd) -> bool {
-    let file = descriptor.try_clone().map(File::from);
-    let kind = file.and_then(|file| file.metadata());
-    kind.is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// Less than the minute that most clients wait for a call.

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError, queue};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -19,7 +17,7 @@ use super::SharedConnection;
 use crate::timeouts::CLOSE_GRACE_TIMEOUT;
 use keyway_mcp::bridge::input::{Incoming, Input};
 use keyway_mcp::bridge::output::Output;
-use keyway_mcp::bridge::resume;
+use keyway_mcp::bridge::{PipeReader, PipeWriter, ReadBytes, WriteBytes, resume, socket_pipes};
 
 /// Serves a client through a gateway, until the client goes away.
 ///
@@ -41,8 +39,8 @@ use keyway_mcp::bridge::resume;
 /// `alone` made. Requests under way may have been carried out, and get no answer. Of a message for
 /// the client a part may have been written.
 pub async fn relay<F: Future<Output = Connection>>(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send,
+    input: impl ReadBytes,
+    output: impl WriteBytes,
     host: SharedConnection,
     alone: impl FnOnce() -> F,
 ) -> io::Result<()> {
@@ -126,13 +124,15 @@ impl Said {
 }
 
 /// Passes lines both ways, in two halves, so that a slow side never stops the other.
-async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+async fn pass<R: ReadBytes, W: WriteBytes>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     host: UnixStream,
     said: &Said,
 ) -> io::Result<End> {
-    let (from, mut to) = host.into_split();
+    let Ok((from, mut to)) = host.into_std().and_then(socket_pipes) else {
+        return Ok(End::Host);
+    };
     let mut from = Input::new(from);
     let (refusals, mut refused) = mpsc::channel(REFUSALS);
     let upwards = async {
@@ -185,7 +185,7 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     }
 }
 
-async fn send(to: &mut OwnedWriteHalf, frame: &Frame) -> io::Result<()> {
+async fn send(to: &mut PipeWriter, frame: &Frame) -> io::Result<()> {
     let mut line = Vec::with_capacity(frame.bytes().len().saturating_add(1));
     line.extend_from_slice(frame.bytes());
     line.push(b'\n');
@@ -193,7 +193,7 @@ async fn send(to: &mut OwnedWriteHalf, frame: &Frame) -> io::Result<()> {
 }
 
 /// Makes a connection of the two halves of a stream.
-pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection {
+pub(super) fn connection(from: PipeReader, to: PipeWriter) -> Connection {
     let (sender, events) = queue(QUEUE);
     drop(tokio::spawn(async move {
         let mut from = Input::new(from);
@@ -242,7 +242,7 @@ struct Writing {
 }
 
 impl SharedLink {
-    fn new(mut to: OwnedWriteHalf) -> Self {
+    fn new(mut to: PipeWriter) -> Self {
         let (frames, mut queued) = mpsc::channel(1);
         let (is_open, ended) = oneshot::channel::<Infallible>();
         let task = tokio::spawn(async move {
@@ -325,7 +325,7 @@ mod tests {
     #[tokio::test]
     async fn a_send_that_is_dropped_leaves_no_half_message() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let (from, to) = ours.into_split();
+        let (from, to) = socket_pipes(ours.into_std().unwrap()).unwrap();
         let connection = connection(from, to);
         let cancelled = Frame::new(r#"{"method":"notifications/cancelled"}"#).unwrap();
         let reading = async {
@@ -357,7 +357,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn closing_ends_although_the_other_side_does_not_read() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let (from, to) = ours.into_split();
+        let (from, to) = socket_pipes(ours.into_std().unwrap()).unwrap();
         let connection = connection(from, to);
         let sending = async {
             loop {

@@ -8,6 +8,7 @@ use keyway_testkit::{Canary, Folder, PATIENCE};
 use keyway_transport::{Event, EventSender, Frame, Link, RequestId, TransportError, queue};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixListener;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::*;
 use crate::activity::{Activity, Outcome};
@@ -248,17 +249,18 @@ async fn a_changed_server_ends_the_connections_of_other_processes() {
     assert!(home.connect_shared("s", "other", &key(1)).await.is_some());
 }
 
-/// A client on a pipe of our own making.
+/// A client on a socket of our own making.
 struct Client {
-    to: tokio::io::DuplexStream,
-    from: BufReader<tokio::io::DuplexStream>,
+    to: OwnedWriteHalf,
+    from: BufReader<OwnedReadHalf>,
     relaying: tokio::task::JoinHandle<io::Result<()>>,
 }
 
 impl Client {
     fn new(stream: UnixStream, alone: &Named) -> Self {
-        let (to, input) = tokio::io::duplex(64 * 1024);
-        let (from, output) = tokio::io::duplex(64 * 1024);
+        let (client, ours) = UnixStream::pair().unwrap();
+        let (from, to) = client.into_split();
+        let (input, output) = socket_pipes(ours.into_std().unwrap()).unwrap();
         let alone = alone.clone();
         let relaying = tokio::spawn(async move {
             relay(input, output, SharedConnection(stream), || async move {
@@ -344,7 +346,7 @@ async fn a_host_without_a_connection_after_all_is_not_noticed_by_the_client() {
 async fn a_shared_connection_is_one_like_any_other() {
     let home = Home::new(&Named::new("host"));
     let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
-    let mut shared = into_connection(SharedConnection(stream));
+    let mut shared = into_connection(SharedConnection(stream)).unwrap();
     let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
     shared.link.send(Frame::new(text).unwrap()).await.unwrap();
     let Some(Event::Frame(answer)) = shared.events.recv().await else {

@@ -8,11 +8,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use keyway_transport::{Frame, MAX_FRAME_BYTES, MemoryReservation};
+use keyway_transport::{Frame, MAX_FRAME_BYTES, MemoryReservation, ReadBytes};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
+use super::read_buffer::ReadBuffer;
 use super::traffic_observer::TrafficObserver;
 use crate::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 
@@ -81,7 +81,7 @@ pub fn split_batch(frame: &Frame) -> Option<Vec<Frame>> {
 pub struct Input<R> {
     /// What comes before anything that is read.
     front: VecDeque<Incoming>,
-    lines: BufReader<R>,
+    lines: ReadBuffer<R>,
     line: Vec<u8>,
     /// For the line that is being read.
     reservation: MemoryReservation,
@@ -99,12 +99,12 @@ impl<R> std::fmt::Debug for Input<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> Input<R> {
+impl<R: ReadBytes> Input<R> {
     /// Reads messages from `input`, one on each line.
     pub fn new(input: R) -> Self {
         Self {
             front: VecDeque::new(),
-            lines: BufReader::with_capacity(READ_BYTES, input),
+            lines: ReadBuffer::new(input, READ_BYTES),
             line: Vec::new(),
             reservation: MemoryReservation::default(),
             is_skipping: false,
@@ -136,8 +136,8 @@ impl<R: AsyncRead + Unpin> Input<R> {
         if !self.line.is_empty() || self.is_skipping || !self.front.is_empty() {
             return None;
         }
-        let end = memchr::memchr(b'\n', self.lines.buffer())?;
-        let line = self.lines.buffer().get(..end)?.to_vec();
+        let end = memchr::memchr(b'\n', self.lines.bytes())?;
+        let line = self.lines.bytes().get(..end)?.to_vec();
         let frame = Frame::new(line).ok().filter(|it| it.envelope().is_ok())?;
         self.lines.consume(end.saturating_add(1));
         Some(frame)
@@ -219,7 +219,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
             let length = self.line.len() + READ_BYTES;
             let room = self.reservation.grow_to(length).await;
             // Before anything is taken out of the buffer, so that stopping to wait loses nothing.
-            let available = self.lines.fill_buf().await?;
+            let available = self.lines.fill().await?;
             if available.is_empty() {
                 // A last line without a line break counts.
                 return Ok(match std::mem::take(&mut self.is_skipping) {

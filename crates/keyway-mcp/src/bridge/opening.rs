@@ -2,8 +2,7 @@
 
 use std::io;
 
-use keyway_transport::{Connection, Event, Frame};
-use tokio::io::{AsyncRead, AsyncWrite};
+use keyway_transport::{Connection, Event, Frame, ReadBytes, WriteBytes};
 
 use super::{Fallback, Incoming, Input, Output};
 use crate::negotiation::{Aside, FirstAnswer, FirstRequest, Negotiated, Outcome, negotiate};
@@ -12,7 +11,7 @@ use crate::version::ClientEra;
 /// Passes on what comes before the first request, and negotiates the version with that.
 ///
 /// Returns the connection to continue with, or `None` if the client went away.
-pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+pub(super) async fn open<R: ReadBytes, W: WriteBytes>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     mut connection: Connection,
@@ -72,7 +71,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 }
 
 /// Waits for a message, and answers lines that are not messages.
-async fn message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+async fn message<R: ReadBytes, W: WriteBytes>(
     input: &mut Input<R>,
     output: &mut Output<W>,
 ) -> io::Result<Option<Frame>> {
@@ -90,7 +89,7 @@ async fn message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 
 /// Waits until the client sends `initialize` or goes away. What else it sends is kept in `early`;
 /// when that is full the client is not read any further.
-async fn initialize_or_end<R: AsyncRead + Unpin>(
+async fn initialize_or_end<R: ReadBytes>(
     input: &mut Input<R>,
     early: &mut Vec<Incoming>,
 ) -> io::Result<Option<Frame>> {
@@ -109,7 +108,7 @@ fn is_initialize(frame: &Frame) -> bool {
 }
 
 /// Sends a frame; a failure is the answer.
-async fn send<W: AsyncWrite + Unpin>(
+async fn send<W: WriteBytes>(
     connection: &Connection,
     output: &mut Output<W>,
     frame: Frame,
@@ -122,7 +121,7 @@ async fn send<W: AsyncWrite + Unpin>(
     Ok(())
 }
 
-impl<W: AsyncWrite + Unpin + Send> Aside for Output<W> {
+impl<W: WriteBytes> Aside for Output<W> {
     async fn pass(&mut self, event: Event) -> io::Result<()> {
         self.push(event);
         self.flush().await

@@ -1,12 +1,12 @@
 //! What a client is written: frames as they came, and errors of our own in the same form.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 
 use keyway_code::Reason;
-use keyway_transport::{Event, RequestId, TransportError};
+use keyway_transport::{Event, RequestId, TransportError, WriteBytes};
 use serde_json::json;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::input::Refusal;
 use super::traffic_observer::TrafficObserver;
@@ -40,7 +40,7 @@ impl<W> std::fmt::Debug for Output<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Output<W> {
+impl<W: WriteBytes> Output<W> {
     /// Writes messages to `output`, one on each line.
     pub const fn new(output: W) -> Self {
         Self {
@@ -115,12 +115,12 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         while let Some(rest) = self.buffer.get(self.written..)
             && !rest.is_empty()
         {
-            match self.output.write(rest).await? {
+            match poll_fn(|context| self.output.poll_write(context, rest)).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 bytes => self.written += bytes,
             }
         }
-        self.output.flush().await?;
+        poll_fn(|context| self.output.poll_flush(context)).await?;
         self.buffer.clear();
         self.written = 0;
         self.buffer.shrink_to(KEPT_BYTES);
@@ -173,11 +173,11 @@ const KEPT_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::MemoryPipe;
+    use super::*;
     use keyway_testkit::{drop_at_every_await, poll_at_most};
     use keyway_transport::Frame;
     use tokio::io::AsyncReadExt;
-
-    use super::*;
 
     fn message(text: &str) -> Event {
         Event::Frame(Frame::new(format!(r#"{{"method":"{text}"}}"#)).unwrap())
@@ -193,7 +193,7 @@ mod tests {
                 client.read_to_string(&mut text).await.unwrap();
                 text
             });
-            let mut output = Output::new(ours);
+            let mut output = Output::new(MemoryPipe(ours));
             output.push(message("first"));
             let is_written = poll_at_most(polls, output.flush()).await.is_some();
             output.push(message("second"));

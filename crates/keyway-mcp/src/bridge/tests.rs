@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use keyway_auth::BoxFuture;
 use keyway_transport::{EventSender, Link, RequestId, TransportError, queue};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::testing::memory_pipe;
 use super::*;
 use keyway_transport::Frame;
 
@@ -61,8 +62,7 @@ async fn through(input: &str) -> (Vec<String>, Arc<Echo>) {
     });
     let connection = Connection::new(Arc::clone(&echo) as Arc<dyn Link>, receiver);
     let expected = input.lines().filter(|line| line.contains("\"id\"")).count();
-    let (mut client, server) = duplex(1 << 20);
-    let (read, write) = tokio::io::split(server);
+    let (mut client, read, write) = memory_pipe(1 << 20);
     let bridged = tokio::spawn(bridge(read, write, connection));
     client.write_all(input.as_bytes()).await.unwrap();
     let mut written = Vec::new();
@@ -193,8 +193,7 @@ async fn initialize_of_a_server_that_is_down_is_answered_by_its_fallback() {
         });
         Connection::new(echo, receiver)
     });
-    let (mut client, server) = duplex(1 << 20);
-    let (read, write) = tokio::io::split(server);
+    let (mut client, read, write) = memory_pipe(1 << 20);
     let explainer: Explainer = Arc::new(crate::explain::explain);
     let bridged = tokio::spawn(bridge_explained(
         read,

@@ -157,7 +157,7 @@ impl Guard {
             client: self.access.client.clone(),
             tool: params.name.clone().into_owned(),
             arguments: params.shown_arguments(),
-            ends_at: Instant::now() + TOOL_QUESTION_TIMEOUT,
+            ends_at: (Instant::now() + TOOL_QUESTION_TIMEOUT).into_std(),
         });
         let (question, answer) = asked.ok_or(Denial::TooMany)?;
         policies.tell();

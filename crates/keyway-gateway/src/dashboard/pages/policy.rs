@@ -22,7 +22,9 @@ pub(super) fn questions(look: &Look, browser: &BrowserSession) -> Html {
 }
 
 fn question(question: &ToolQuestion, browser: &BrowserSession) -> Html {
-    let left = question.ends_at.saturating_duration_since(Instant::now());
+    let left = question
+        .ends_at
+        .saturating_duration_since(Instant::now().into_std());
     // In steps, so that the panel is not replaced under a finger every second.
     let left = i64::try_from(left.as_secs().div_ceil(15) * 15).unwrap_or_default();
     html!(

@@ -3,12 +3,12 @@
 use keyway_transport::TransportError;
 use serde_json::{Value, json};
 use tokio::io::{
-    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split,
 };
-use tokio::io::{duplex, split};
 use tokio::task::JoinHandle;
 
 use super::super::bridge;
+use super::super::testing::memory_pipe;
 use crate::eras::testing::Server;
 
 /// A client on one side of a bridge and a server on the other.
@@ -22,8 +22,7 @@ struct Bridged {
 impl Bridged {
     fn new() -> Self {
         let (server, connection) = Server::new();
-        let (client, ours) = duplex(1 << 16);
-        let (read, write) = split(ours);
+        let (client, read, write) = memory_pipe(1 << 16);
         let bridge = tokio::spawn(bridge(read, write, connection));
         let (output, input) = split(client);
         Self {
