@@ -34,7 +34,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     for file in left_over(workspace, &surfaces)? {
         differences.push(format!("`{}` belongs to no library", file.display()));
     }
-    differences.extend(foreign::check(workspace, &surfaces)?);
+    differences.extend(foreign::check(&surfaces));
     differences.extend(public_fields::check(&surfaces));
     match differences.is_empty() {
         true => Ok(()),
@@ -43,8 +43,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
 }
 
 /// Makes the committed surface equal to that of the code.
-///
-/// The list of foreign crates is only made shorter by this.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), XtaskError> {
     let surfaces = surfaces(workspace)?;
     let folder = workspace.root.join(FOLDER);
@@ -59,7 +57,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<(), XtaskError> {
         fs::write(&path, text).map_err(XtaskError::file(&path))?;
     }
     println!("wrote {} surfaces to {FOLDER}", surfaces.len());
-    foreign::write(workspace, &surfaces)
+    Ok(())
 }
 
 /// The public items of one library, one per line.
@@ -156,7 +154,7 @@ fn left_over(workspace: &Workspace, surfaces: &[Surface]) -> Result<Vec<PathBuf>
         let is_known = surfaces
             .iter()
             .any(|surface| surface.path(workspace) == path);
-        if !is_known && path != workspace.root.join(foreign::LIST) {
+        if !is_known {
             files.push(path);
         }
     }

@@ -64,7 +64,7 @@ impl Fault {
     /// The diagnostic object of the contract.
     fn object(&self) -> String {
         let found = serde_json::json!({
-            "code": Code::Internal,
+            "code": Code::Internal.as_str(),
             "severity": "error",
             "server": null,
             "source": null,

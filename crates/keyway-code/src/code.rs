@@ -77,9 +77,3 @@ impl fmt::Display for Code {
         f.pad(self.as_str())
     }
 }
-
-impl serde::Serialize for Code {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}

@@ -154,7 +154,7 @@ Ctrl-C stops the demo and removes its folder
         let diagnostics = self.rows.iter().filter_map(|row| {
             let trouble = row.trouble.as_ref()?;
             Some(json!({
-                "code": trouble.code,
+                "code": trouble.code.as_str(),
                 "severity": "error",
                 "server": row.server,
                 "source": null,

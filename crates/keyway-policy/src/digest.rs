@@ -2,7 +2,7 @@
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -12,8 +12,7 @@ use std::fmt;
 ///
 /// Names and order of members are the same to every reader of JSON, so that they count by value;
 /// titles and descriptions do not count.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ToolDigest([u8; 32]);
 
 /// A tool of a list, as far as policies are concerned.
@@ -102,17 +101,42 @@ impl fmt::Debug for ToolDigest {
     }
 }
 
-impl From<ToolDigest> for String {
-    fn from(digest: ToolDigest) -> Self {
-        digest.to_string()
+/// How the digests of several tools are stored: each as it is displayed.
+pub(super) mod stored {
+    use std::collections::BTreeMap;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::ToolDigest;
+
+    type Digests = Option<BTreeMap<String, ToolDigest>>;
+    type Texts = Option<BTreeMap<String, String>>;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        digests: &Digests,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = |(tool, digest): (&String, &ToolDigest)| (tool.clone(), digest.to_string());
+        let texts: Texts = digests
+            .as_ref()
+            .map(|digests| digests.iter().map(text).collect());
+        texts.serialize(serializer)
     }
-}
 
-impl TryFrom<String> for ToolDigest {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::read(&text).ok_or("not a digest")
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Digests, D::Error> {
+        let Some(texts) = Texts::deserialize(deserializer)? else {
+            return Ok(None);
+        };
+        let read = texts
+            .into_iter()
+            .map(|(tool, text)| Some((tool, ToolDigest::read(&text)?)));
+        let digests: Digests = read.collect();
+        digests
+            .map(Some)
+            .ok_or_else(|| D::Error::custom("not a digest"))
     }
 }
 

@@ -48,7 +48,7 @@ pub struct Policies {
 struct Kept {
     rules: Rules,
     /// The tools as a person last looked at them, or as they were first seen; `None` before that.
-    #[serde(default)]
+    #[serde(default, with = "digest::stored")]
     looked_at: Option<BTreeMap<String, ToolDigest>>,
 }
 

@@ -62,7 +62,7 @@ const fn is_zero(count: &usize) -> bool {
 /// One diagnostic object of the contract.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding<'a> {
-    code: Code,
+    code: &'static str,
     severity: &'a str,
     server: Option<String>,
     source: Option<SourcePlace>,
@@ -102,7 +102,7 @@ impl<'a> Finding<'a> {
     /// Words a finding.
     pub(crate) fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
         Self {
-            code: diagnostic.code,
+            code: diagnostic.code.as_str(),
             severity: diagnostic.severity.as_str(),
             server: diagnostic.server.as_deref().map(in_name),
             source: diagnostic.location.as_ref().map(SourcePlace::of),
@@ -120,7 +120,7 @@ impl<'a> Finding<'a> {
 
     fn of_failure(failure: &'a LoadError) -> Self {
         Self {
-            code: Code::UnreadableFile,
+            code: Code::UnreadableFile.as_str(),
             severity: "error",
             server: None,
             source: failure.path().map(|file| SourcePlace {

@@ -45,7 +45,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
 
 fn rule(rule: &keyway_lint::Rule) -> Value {
     json!({
-        "id": rule.id,
+        "id": rule.id.as_str(),
         "shortDescription": {"text": rule.summary},
         // `helpUri` must be absolute, and the pages have no address of their own.
         "help": {"text": format!("See `docs/rules/{}.md` in the documentation of keyway.", rule.id)},
@@ -59,7 +59,7 @@ fn result(diagnostic: &Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Value {
         None => diagnostic.message.clone(),
     };
     let mut result = json!({
-        "ruleId": diagnostic.code,
+        "ruleId": diagnostic.code.as_str(),
         "level": level(diagnostic.severity),
         "message": {"text": text},
         "partialFingerprints": {"keywayFinding/v1": identity(diagnostic)},

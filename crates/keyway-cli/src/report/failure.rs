@@ -16,7 +16,7 @@ use crate::error::CliError;
 /// One diagnostic object of the contract.
 #[derive(Serialize)]
 pub(crate) struct Failure {
-    code: Code,
+    code: &'static str,
     severity: &'static str,
     server: Option<String>,
     source: Option<SourcePlace>,
@@ -111,7 +111,7 @@ impl Failure {
     pub(crate) fn of_diagnosis(found: &Diagnosis) -> Self {
         let code = found.code.unwrap_or(Code::ConfigError);
         Self {
-            code,
+            code: code.as_str(),
             severity: "error",
             server: Some(in_name(&found.server)),
             source: found.place().map(SourcePlace::of),
@@ -128,7 +128,7 @@ impl Failure {
     pub(crate) fn examined(mut self, found: &Diagnosis) -> Self {
         self.examined = Some(Examined {
             stage: found.stage.as_str(),
-            why: self.code.why(),
+            why: found.code.unwrap_or(Code::ConfigError).why(),
             last_lines: found.last_lines.clone(),
         });
         self

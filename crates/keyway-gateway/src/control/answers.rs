@@ -57,7 +57,7 @@ pub(super) fn server_problem(found: &Diagnosis) -> Reply {
         title: status.canonical_reason().unwrap_or("Error"),
         status: status.as_u16(),
         detail: &found.message,
-        code: found.code,
+        code: found.code.map(Code::as_str),
         hint: found.hint.as_deref(),
         fixable_by: found.fixable_by().map(|fixer| fixer.as_str()),
     })
@@ -77,7 +77,7 @@ struct Problem<'a> {
     title: &'a str,
     status: u16,
     detail: &'a str,
-    code: Option<Code>,
+    code: Option<&'static str>,
     hint: Option<&'a str>,
     fixable_by: Option<&'a str>,
 }

@@ -138,7 +138,7 @@ impl Client {
         };
         let answer = match (envelope.result, envelope.error) {
             (Some(result), None) => result.value().map(ToOwned::to_owned).ok_or(None),
-            (_, error) => Err(error.and_then(|error| serde_json::from_str(error.get()).ok())),
+            (_, error) => Err(error.and_then(|error| RpcError::read(error.get()))),
         };
         let nothing = || RpcError::new(INTERNAL_ERROR, "no answer");
         let answer = answer.map_err(|error| error.unwrap_or_else(nothing));

@@ -289,7 +289,7 @@ fn explained(server: &Server, trouble: Option<&ServerProblem>) -> String {
         "server": name,
         "state": standing.state.as_str(),
         "reason": standing.reason.map(|reason| reason.as_str()),
-        "code": trouble.map(|trouble| trouble.code),
+        "code": trouble.map(|trouble| trouble.code.as_str()),
         "message": trouble.map(|trouble| &trouble.message),
         "hint": hint,
         "fixable_by": trouble.map(|trouble| trouble.code.fixer().as_str()),

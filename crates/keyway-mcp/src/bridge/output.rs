@@ -161,7 +161,7 @@ fn answer(id: &RequestId, explained: &Explained) -> String {
         "data": {
             "state": explained.state.state.as_str(),
             "reason": explained.state.reason.map(Reason::as_str),
-            "code": explained.code,
+            "code": explained.code.as_str(),
             "hint": explained.hint,
             "fixable_by": explained.code.fixer().as_str(),
         },

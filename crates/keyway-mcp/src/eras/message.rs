@@ -57,7 +57,8 @@ pub(crate) fn error(id: &RequestId, error: &str) -> Result<Frame, FrameError> {
 
 /// Writes the body of an error of ours, which cannot be mistaken for the server's own.
 pub(crate) fn own_error(code: Code, message: &str) -> String {
-    json!({ "code": LOCAL_ERROR, "message": message, "data": { "code": code } }).to_string()
+    json!({ "code": LOCAL_ERROR, "message": message, "data": { "code": code.as_str() } })
+        .to_string()
 }
 
 /// Answers a request with an error; `body` is JSON.

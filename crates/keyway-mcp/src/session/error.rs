@@ -91,7 +91,7 @@ impl SessionError {
 }
 
 /// A JSON-RPC error as the server sent it.
-#[derive(Debug, Error, Deserialize)]
+#[derive(Debug, Error)]
 #[error(
     "the server answered with error {code}: {}",
     keyway_secret::printable(message)
@@ -101,7 +101,6 @@ pub struct RpcError {
     /// The code.
     pub code: i64,
     /// The message.
-    #[serde(default)]
     pub message: String,
     /// More about it.
     pub data: Option<Box<RawValue>>,
@@ -116,6 +115,27 @@ impl RpcError {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// Reads the error of a response; `None` if it has no code, or what it has is of another type.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Wire {
+            code: i64,
+            #[serde(default)]
+            message: String,
+            data: Option<Box<RawValue>>,
+        }
+        let Wire {
+            code,
+            message,
+            data,
+        } = serde_json::from_str(text).ok()?;
+        Some(Self {
+            code,
+            message,
+            data,
+        })
     }
 
     /// Returns the error as JSON.

@@ -391,7 +391,7 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
     match (envelope.result, envelope.error) {
         (Some(result), None) => result.value().map(ToOwned::to_owned).ok_or(bad),
         (_, Some(error)) => {
-            let error: RpcError = serde_json::from_str(error.get()).map_err(|_| bad)?;
+            let error = RpcError::read(error.get()).ok_or(bad)?;
             Err(error.into())
         }
         (None, None) => Err(bad),

@@ -59,7 +59,7 @@ impl Serialize for Line<'_> {
             }
         }
         match event.code {
-            Some(code) => object.serialize_field("code", &code)?,
+            Some(code) => object.serialize_field("code", code.as_str())?,
             None => object.skip_field("code")?,
         }
         object.end()

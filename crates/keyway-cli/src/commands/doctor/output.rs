@@ -119,7 +119,7 @@ pub(super) fn json(examined: &[Diagnosis]) -> String {
         name: in_name(&one.server),
         result: result(one),
         stage: one.stage.as_str(),
-        code: one.code,
+        code: one.code.map(Code::as_str),
         what: what(one),
         protocol: one.offer.as_ref().map(|offer| Protocol {
             version: offer.era.version(),
@@ -151,7 +151,7 @@ struct Server<'a> {
     name: String,
     result: &'static str,
     stage: &'static str,
-    code: Option<Code>,
+    code: Option<&'static str>,
     what: &'a str,
     protocol: Option<Protocol<'a>>,
 }

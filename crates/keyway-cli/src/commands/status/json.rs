@@ -1,6 +1,6 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
-use keyway::approval::{Changes, Question};
+use keyway::approval::Question;
 use keyway::diagnosis::Diagnosis;
 use keyway::events::rfc3339;
 use keyway::sign_in::SignIn;
@@ -9,6 +9,7 @@ use keyway_check::report::json::diagnostics;
 use keyway_code::Code;
 use keyway_config::environment::Origin;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::vault::VaultReport;
@@ -46,7 +47,7 @@ struct Server<'a> {
     method: Option<&'static str>,
     state: &'static str,
     reason: Option<&'static str>,
-    code: Option<Code>,
+    code: Option<&'static str>,
     hint: Option<&'a str>,
     fixable_by: Option<&'static str>,
     variables: Vec<Variable<'a>>,
@@ -64,7 +65,7 @@ struct Server<'a> {
     moved_to: Option<&'a str>,
     protection: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<Approval>,
+    approval: Option<Value>,
 }
 
 /// A process that may hold new tokens only in memory.
@@ -78,38 +79,6 @@ struct Unstored {
 #[derive(Serialize)]
 struct UnstoredSignIn {
     process: Option<u32>,
-}
-
-/// What waits for an approval, as far as that was looked up.
-#[derive(Serialize)]
-struct Approval {
-    digest: String,
-    facts: Vec<Fact>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<String>>,
-}
-
-#[derive(Serialize)]
-struct Fact {
-    kind: &'static str,
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caution: Option<String>,
-}
-
-impl Approval {
-    fn of(question: &Question) -> Self {
-        let facts = question.facts.iter().map(|fact| Fact {
-            kind: fact.kind.label(),
-            text: fact.text(),
-            caution: fact.caution.clone(),
-        });
-        Self {
-            digest: question.digest.to_string(),
-            facts: facts.collect(),
-            changes: question.changes.as_ref().map(Changes::lines),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -136,7 +105,7 @@ impl<'a> Server<'a> {
             method: found.method.map(|method| method.as_str()),
             state: found.state.state.as_str(),
             reason: found.state.reason.map(|reason| reason.as_str()),
-            code: found.code,
+            code: found.code.map(Code::as_str),
             hint: found.hint.as_deref(),
             fixable_by: found.fixable_by().map(|fixer| fixer.as_str()),
             variables: variables.collect(),
@@ -154,7 +123,7 @@ impl<'a> Server<'a> {
             }),
             moved_to: found.moved_to.as_deref(),
             protection: found.protection.as_deref(),
-            approval: found.question.as_ref().map(Approval::of),
+            approval: found.question.as_ref().map(Question::to_json),
         }
     }
 }

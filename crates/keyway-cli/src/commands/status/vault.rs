@@ -7,7 +7,6 @@ use std::time::UNIX_EPOCH;
 use keyway::hand_outs::{HandOut, HandOuts};
 use keyway::vault::KeptVault;
 use keyway::vault::{Folders, SourceKind, Vault, VaultError};
-use keyway_code::Code;
 use keyway_secret::printable;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -24,7 +23,7 @@ pub(super) struct VaultReport {
     /// What that is worth, in words.
     protection: String,
     /// Why approvals and sign-ins are not told, as a code.
-    closed: Option<Code>,
+    closed: Option<&'static str>,
     /// The servers whose access tokens clients may have.
     #[serde(serialize_with = "as_objects")]
     handed_out: Vec<HandOut>,
@@ -67,7 +66,7 @@ impl VaultReport {
                 Ok(Some(kept))
             }
             Err(error) if takes_a_person(&error) => {
-                self.closed = Some(error.code());
+                self.closed = Some(error.code().as_str());
                 Ok(None)
             }
             Err(error) => Err(error.into()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keyway::vault::{Inspection, Rekeyed, Repaired, SourceKind, VaultError, Verification};
-use keyway_code::{Code, Exit};
+use keyway_code::Exit;
 use keyway_secret::printable;
 use serde::Serialize;
 
@@ -292,7 +292,7 @@ struct RekeyObject {
 /// The diagnostic object of the contract, for what belongs to no server and no file of a plugin.
 #[derive(Serialize)]
 struct Problem {
-    code: Code,
+    code: &'static str,
     severity: &'static str,
     server: Option<()>,
     source: Option<()>,
@@ -303,7 +303,7 @@ struct Problem {
 impl Problem {
     fn of(error: &VaultError) -> Self {
         Self {
-            code: error.code(),
+            code: error.code().as_str(),
             severity: "error",
             server: None,
             source: None,
