@@ -542,6 +542,29 @@ fn e07_everything_that_decides_is_shown_and_code_is_marked() {
 }
 
 #[test]
+fn what_programs_read_holds_every_fact_its_digest_and_what_changed() {
+    let place = Place::new();
+    let fields = r#""command": "sh", "args": ["-c", "true"]"#;
+    let asked = place.ask(fields);
+    let json = asked.to_json();
+    assert_eq!(json["digest"], asked.digest.to_string());
+    assert!(json["changes"].is_null(), "{json}");
+    let facts = json["facts"].as_array().unwrap();
+    assert_eq!(facts.len(), asked.facts.len());
+    for (fact, own) in facts.iter().zip(&asked.facts) {
+        assert_eq!(fact["text"], own.text());
+        // Members that do not apply are there all the same.
+        assert_eq!(fact["caution"].is_null(), own.caution.is_none(), "{fact}");
+        assert_eq!(fact.as_object().unwrap().len(), 3, "{fact}");
+    }
+    place.approve(fields);
+    let other = place.ask(r#""command": "sh", "args": ["-c", "false"]"#);
+    let changes = other.to_json()["changes"].clone();
+    assert_eq!(changes, serde_json::json!(other.changes.unwrap().lines()));
+    assert_ne!(changes, serde_json::json!([]));
+}
+
+#[test]
 fn e07_a_literal_credential_is_masked_and_still_counts() {
     let place = Place::new();
     let literal = ["kT8vQ2mX9w", "Lz4Rb7Yc3N"].concat();

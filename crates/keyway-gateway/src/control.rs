@@ -172,14 +172,11 @@ impl Control {
         match done {
             Err(problem) => answers::server_problem(&problem),
             Ok(note) => {
-                let servers = self.backend.servers().await;
-                match servers.iter().find(|view| view.id == *id) {
-                    Some(view) => {
-                        let object = ServerObject::of(view).with_note(note);
-                        answers::json(StatusCode::OK, &object)
-                    }
-                    None => answers::unknown_server(),
-                }
+                let Some(view) = self.backend.server(id).await else {
+                    return answers::unknown_server();
+                };
+                let object = ServerObject::of(&view).with_note(note);
+                answers::json(StatusCode::OK, &object)
             }
         }
     }

@@ -226,10 +226,9 @@ impl Dashboard {
 
     async fn tool(&self, browser: &BrowserSession, id: &ServerId, name: &str) -> Reply {
         let look = self.look().await;
-        let found = look.find(id).and_then(|view| {
-            let tool = view.tools.iter().find(|tool| tool.name == name)?;
-            Some((view, tool))
-        });
+        let found = look
+            .find(id)
+            .and_then(|view| Some((view, view.tool(name)?)));
         let Some((view, tool)) = found else {
             return pages::not_found(browser);
         };

@@ -1,7 +1,7 @@
 //! A server as the control API describes it: what `keyway status --format json` says, and what is
 //! under way.
 
-use keyway::approval::{Changes, Question};
+use keyway::approval::Question;
 use keyway::events::rfc3339;
 use keyway_code::Code;
 use keyway_config::environment::Origin;
@@ -39,7 +39,7 @@ pub(super) struct ServerObject<'a> {
     state: &'static str,
     reason: Option<&'static str>,
     since: Option<&'a str>,
-    code: Option<Code>,
+    code: Option<&'static str>,
     message: Option<&'a str>,
     hint: Option<&'a str>,
     fixable_by: Option<&'static str>,
@@ -49,7 +49,8 @@ pub(super) struct ServerObject<'a> {
     expires_at: Option<String>,
     busy: bool,
     consent: Option<ConsentObject<'a>>,
-    approval: Option<ApprovalObject>,
+    /// What waits for an approval.
+    approval: Option<Value>,
     tools: Vec<ToolObject<'a>>,
     /// What was done, in a sentence for a person.
     note: Option<String>,
@@ -73,7 +74,7 @@ impl<'a> ServerObject<'a> {
             state: found.state.state.as_str(),
             reason: found.state.reason.map(|reason| reason.as_str()),
             since: found.since.as_deref(),
-            code: found.code,
+            code: found.code.map(Code::as_str),
             message: Some(found.message.as_str()).filter(|it| !it.is_empty()),
             hint: found.hint.as_deref(),
             fixable_by: found.fixable_by().map(|fixer| fixer.as_str()),
@@ -83,7 +84,7 @@ impl<'a> ServerObject<'a> {
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
             busy: view.is_busy,
             consent: view.consent.as_ref().map(ConsentObject::of),
-            approval: found.question.as_ref().map(ApprovalObject::of),
+            approval: found.question.as_ref().map(Question::to_json),
             tools: view.tools.iter().map(ToolObject::of).collect(),
             note: None,
         }
@@ -128,36 +129,6 @@ impl<'a> ConsentObject<'a> {
             new_scopes: &consent.new_scopes,
             user_code: consent.code.as_deref(),
             expires_in: left.as_secs(),
-        }
-    }
-}
-
-/// What waits for an approval: everything that is approved, and the digest over it.
-#[derive(Serialize)]
-struct ApprovalObject {
-    digest: String,
-    facts: Vec<FactObject>,
-    changes: Option<Vec<String>>,
-}
-
-#[derive(Serialize)]
-struct FactObject {
-    kind: &'static str,
-    text: String,
-    caution: Option<String>,
-}
-
-impl ApprovalObject {
-    fn of(question: &Question) -> Self {
-        let facts = question.facts.iter().map(|fact| FactObject {
-            kind: fact.kind.label(),
-            text: fact.text(),
-            caution: fact.caution.clone(),
-        });
-        Self {
-            digest: question.digest.to_string(),
-            facts: facts.collect(),
-            changes: question.changes.as_ref().map(Changes::lines),
         }
     }
 }

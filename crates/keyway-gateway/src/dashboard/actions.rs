@@ -66,8 +66,7 @@ impl Dashboard {
         action: Action,
         fields: &Fields,
     ) -> Reply {
-        let servers = self.backend.servers().await;
-        if !servers.iter().any(|view| view.id == *id) {
+        if self.backend.server(id).await.is_none() {
             return pages::not_found(browser);
         }
         let done = match action {
@@ -110,10 +109,8 @@ impl Dashboard {
         name: &str,
         fields: Fields,
     ) -> Reply {
-        let servers = self.backend.servers().await;
-        let mut tools = servers.iter().filter(|view| view.id == *id);
-        let tool = tools.find_map(|view| view.tools.iter().find(|tool| tool.name == name));
-        let Some(tool) = tool else {
+        let view = self.backend.server(id).await;
+        let Some(tool) = view.as_ref().and_then(|view| view.tool(name)) else {
             return pages::not_found(browser);
         };
         let schema = Schema::new(&tool.schema);

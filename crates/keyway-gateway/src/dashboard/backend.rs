@@ -26,6 +26,16 @@ pub trait DashboardBackend: Send + Sync + Debug {
     /// Cancel safety: must be cancel safe; it only reads.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>>;
 
+    /// Returns one of them; `None` if it is not served any more.
+    ///
+    /// Cancel safety: as [`DashboardBackend::servers`].
+    fn server<'a>(&'a self, id: &'a ServerId) -> BoxFuture<'a, Option<ServerView>> {
+        Box::pin(async move {
+            let mut servers = self.servers().await.into_iter();
+            servers.find(|view| view.id == *id)
+        })
+    }
+
     /// A person opened the dashboard: checks the approved servers that were not checked yet.
     ///
     /// Cancel safety: examinations that were started continue; the remaining servers are not looked
@@ -192,6 +202,12 @@ impl ServerView {
             tools: Arc::default(),
             log: Vec::new(),
         }
+    }
+
+    /// Returns one of the tools that it had when it was last examined.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// Returns where it is declared, as `FILE:LINE`.

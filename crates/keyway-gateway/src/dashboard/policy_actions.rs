@@ -22,11 +22,10 @@ impl Dashboard {
         action: Action,
         fields: &Fields,
     ) -> Reply {
-        let servers = self.backend.servers().await;
-        let view = servers.iter().find(|view| view.id == *id);
+        let view = self.backend.server(id).await;
         let name = field(fields, "tool").unwrap_or_default();
-        let tool = view.and_then(|view| view.tools.iter().find(|tool| tool.name == name));
-        let (Some(policies), Some(view), Some(tool)) = (&self.policies, view, tool) else {
+        let tool = view.as_ref().and_then(|view| view.tool(name));
+        let (Some(policies), Some(view), Some(tool)) = (&self.policies, &view, tool) else {
             return pages::not_found(browser);
         };
         let shown = field(fields, "digest").and_then(ToolDigest::read);
