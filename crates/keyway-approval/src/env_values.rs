@@ -5,7 +5,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::command::is_code_variable;
+use crate::code_variables::is_code_variable;
 use crate::hash::{Hash, Hasher};
 use crate::regular_file;
 

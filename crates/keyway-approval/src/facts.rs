@@ -5,26 +5,23 @@
 //! runs or where something goes. Values of the person's own count by name, except in an origin and
 //! in the working folder.
 
+mod remote;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use keyway_config::address::Address;
-use keyway_config::declared::{
-    DeclaredServer, Endpoint, Field, Helper, Local, NamedField, OAuth, OAuthFields, Remote,
-};
+use keyway_config::declared::{DeclaredServer, Endpoint, Field, Local, NamedField, OAuth};
 use keyway_config::environment::{Scope, is_host_variable};
 use keyway_config::headers::is_credential_header;
-use keyway_config::oauth_rules::address;
 use keyway_config::template::{Foreign, Template};
 use keyway_config::usage::{self, FieldRole};
-use keyway_lint::mask;
 use keyway_secret::escaped;
-use url::Url;
 
-use crate::command::{CommandLine, is_code_variable, is_plugins, is_plugins_value};
+use self::remote::{SECRET, weakens};
+use crate::code_variables::is_code_variable;
+use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, ValueUse};
-use crate::hash::Hasher;
 use crate::places::Places;
 
 /// What facts are made from.
@@ -67,13 +64,6 @@ pub fn needs_approval(server: &DeclaredServer) -> bool {
     remote.helper.is_some()
         || fields.any(|(role, field)| is_sent(role) && is_persons(field))
         || matches!(&remote.oauth, OAuth::Configured(oauth) if weakens(oauth))
-}
-
-fn weakens(oauth: &OAuthFields) -> bool {
-    let weak = WEAK.iter().any(|key| oauth.get(key).is_some());
-    let origin = |key| Some(address(&oauth.get(key)?.value.template)??.origin());
-    let two = origin(AUTHORIZATION).zip(origin(TOKEN));
-    weak || two.is_some_and(|(authorization, token)| authorization != token)
 }
 
 impl Sources<'_> {
@@ -222,148 +212,6 @@ impl Sources<'_> {
             .of_person(self.has_persons(template))
     }
 
-    fn remote(&self, remote: &Remote) -> Vec<Fact> {
-        let Remote {
-            url,
-            headers,
-            helper,
-            oauth,
-        } = remote;
-        if let Some(Helper {
-            // It is in the command line.
-            command: _,
-            // When the same program runs again, and for how long, decides nothing about it.
-            refresh: _,
-            ttl_ms: _,
-            timeout_ms: _,
-            span: _,
-            pointer: _,
-        }) = helper
-        {}
-        let to = self.origin(url);
-        let is_persons = self.has_persons(&url.template);
-        let mut facts = vec![reaches(&url.template, &to).of_person(is_persons)];
-        let in_address = format!("in the address to {to}");
-        facts.extend(self.sends(&url.template, &in_address, is_persons));
-        for NamedField {
-            name,
-            name_span: _,
-            value,
-        } in headers
-        {
-            let template = &value.template;
-            if template.variables().next().is_none() {
-                let is_credential = is_credential_header(name);
-                let text = template.as_str();
-                facts.push(Fact::literal(FactKind::Header, name, text, is_credential));
-            }
-            let how = format!(
-                "as header `{name}: {}` to {to}",
-                mask::in_words(template.as_str())
-            );
-            facts.extend(self.sends(template, &how, is_persons));
-        }
-        match oauth {
-            OAuth::Automatic | OAuth::Off => {}
-            OAuth::Configured(oauth) => facts.extend(self.oauth(oauth, &to, is_persons)),
-        }
-        facts
-    }
-
-    fn oauth(&self, oauth: &OAuthFields, server: &str, is_persons: bool) -> Vec<Fact> {
-        let OAuthFields {
-            strings,
-            scopes,
-            callback_port,
-            span: _,
-        } = oauth;
-        let mut facts = Vec::new();
-        let to = self.authorization_server(oauth, server);
-        for field in strings {
-            let (name, template) = (field.name.as_str(), &field.value.template);
-            let text = template.as_str();
-            facts.push(if WEAK.contains(&name) {
-                Fact::new(FactKind::Weakens, name, format!("{name} = {text}"))
-            } else {
-                Fact::literal(
-                    FactKind::OAuth,
-                    name,
-                    text,
-                    name == SECRET && template.is_literal(),
-                )
-            });
-            let is_persons = is_persons || self.has_persons(template);
-            if ENDPOINTS.contains(&name) && !template.is_literal() {
-                let origin = self.endpoint(oauth, name).unwrap_or_default();
-                facts.push(reaches(template, &origin).of_person(is_persons));
-            }
-            let how = format!("as OAuth `{name}` to {to}");
-            facts.extend(self.sends(template, &how, is_persons));
-        }
-        let words: Vec<&str> = scopes.iter().map(|field| field.template.as_str()).collect();
-        if !words.is_empty() {
-            facts.push(Fact::new(FactKind::OAuth, "scopes", words.join(" ")));
-        }
-        for field in scopes {
-            let how = format!("as OAuth `scopes` to {to}");
-            facts.extend(self.sends(&field.template, &how, is_persons));
-        }
-        let port = callback_port.map(|port| port.to_string());
-        facts.extend(port.map(|port| Fact::new(FactKind::OAuth, "callbackPort", port)));
-        let two = self
-            .endpoint(oauth, AUTHORIZATION)
-            .zip(self.endpoint(oauth, TOKEN));
-        if let Some((authorization, token)) = two.filter(|(one, other)| one != other) {
-            let what = format!("you agree at {authorization}, and {token} gets the code for it");
-            facts.push(Fact::new(FactKind::Weakens, TOKEN, what).of_person(is_persons));
-        }
-        facts
-    }
-
-    /// Returns which authorization server gets what an entry says to it: its origin, or the server
-    /// that names it.
-    fn authorization_server(&self, oauth: &OAuthFields, server: &str) -> String {
-        let metadata = "authServerMetadataUrl";
-        if let Some(origin) = self.endpoint(oauth, TOKEN) {
-            return origin;
-        }
-        match self.endpoint(oauth, metadata) {
-            Some(origin) => format!("the authorization server that {origin} names"),
-            None => format!("the authorization server that {server} names"),
-        }
-    }
-
-    /// Returns the origin of an endpoint after filling in.
-    fn endpoint(&self, oauth: &OAuthFields, name: &str) -> Option<String> {
-        let template = &oauth.get(name)?.value.template;
-        let text = template.expand(self.scope, Foreign::Refuse).ok()?;
-        let url = Url::parse(text.expose()).ok()?;
-        Some(url.origin().ascii_serialization())
-    }
-
-    /// The origin that a remote entry reaches, as far as it is known.
-    fn origin(&self, url: &Field) -> String {
-        let resolved = Address::resolve(&url.template, self.server.transport, self.scope);
-        match resolved {
-            Ok(address) => address.origin().to_owned(),
-            // Not all variables are set yet. They cannot change an origin that is written out.
-            Err(_) => literal_origin(&url.template)
-                .unwrap_or_else(|| without_query(&url.template).to_owned()),
-        }
-    }
-
-    fn sends(&self, template: &Template, how: &str, is_persons: bool) -> Vec<Fact> {
-        let mut facts: Vec<Fact> = Vec::new();
-        for variable in template.variables() {
-            let is_known = facts.iter().any(|fact| fact.name == variable.name);
-            if !is_known && !is_host_variable(&variable.name) {
-                let fact = Fact::new(FactKind::Sends, &variable.name, how);
-                facts.push(fact.of_person(is_persons));
-            }
-        }
-        facts
-    }
-
     /// Returns the values of the plugin's own env file that a program gets, or that decide what runs
     /// or where something goes. In a credential's place a value counts by its name alone, unless it
     /// may be evaluated there.
@@ -430,31 +278,6 @@ impl Sources<'_> {
     }
 }
 
-fn reaches(template: &Template, origin: &str) -> Fact {
-    let text = template.as_str();
-    if !mask::looks_secret(text) {
-        return Fact::new(FactKind::Reaches, text, origin);
-    }
-    let mut fact = Fact::new(FactKind::Reaches, without_query(template), origin);
-    fact.masked = Some(Hasher::of(b"address", text.as_bytes()));
-    fact
-}
-
-/// Returns the origin of an address whose scheme and host are written out.
-fn literal_origin(template: &Template) -> Option<String> {
-    let text = template.as_str();
-    let (scheme, rest) = text.split_once("://")?;
-    let host = rest.split(['/', '?', '#']).next()?;
-    let origin = format!("{scheme}://{host}");
-    let url = Url::parse(&origin).ok()?;
-    (!origin.contains("${")).then(|| url.origin().ascii_serialization())
-}
-
-fn without_query(template: &Template) -> &str {
-    let text = template.as_str();
-    text.split(['?', '#']).next().unwrap_or_default()
-}
-
 pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
     let Confinement {
         profile,
@@ -515,10 +338,3 @@ fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {
         None => before.is_some_and(|before| !before.contains('=') && is_flag(before)),
     }
 }
-
-const SECRET: &str = "clientSecret";
-const AUTHORIZATION: &str = "authorizationUrl";
-const TOKEN: &str = "tokenUrl";
-const ENDPOINTS: &[&str] = &[AUTHORIZATION, TOKEN, "authServerMetadataUrl"];
-/// Settings that weaken a default of the sign-in.
-const WEAK: &[&str] = &["resource", "pkce"];

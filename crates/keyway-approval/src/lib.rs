@@ -11,6 +11,7 @@
 
 mod answer;
 mod change;
+mod code_variables;
 mod command;
 mod confinement;
 mod digest;
@@ -20,6 +21,7 @@ mod facts;
 mod files;
 mod hash;
 mod hidden;
+mod json;
 #[cfg(feature = "vault")]
 mod ledger;
 mod link;
@@ -43,7 +45,8 @@ use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::source::Source;
 use keyway_config::template::Foreign;
 
-use self::command::{CommandLine, is_code_variable, is_plugins_value, names_root};
+use self::code_variables::is_code_variable;
+use self::command::{CommandLine, is_plugins_value, names_root};
 use self::fact::Which;
 use self::facts::Sources;
 use self::files::{Cache, Lookup, configuration};

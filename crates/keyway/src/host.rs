@@ -32,13 +32,14 @@ mod sign_out;
 mod sign_out_summary;
 mod signing_in;
 mod variable_scope;
+mod variants;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_approval::{EntryContext, runs_program};
-use keyway_auth::ports::{Interaction, Tasks};
+use keyway_auth::ports::Tasks;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
 use keyway_mcp::session::ClientInfo;
@@ -75,9 +76,7 @@ use crate::events::{EventStream, Events};
 use crate::load::{Loaded, Loader};
 use crate::redaction_values::RedactionValues;
 use crate::settings::{Confinement, SandboxProfile, Settings};
-use crate::sign_in::{AccountPin, Accounts, PromptPolicy};
-#[cfg(feature = "callback")]
-use crate::sign_in::{Loopback, Presenter};
+use crate::sign_in::Accounts;
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
 
@@ -296,24 +295,6 @@ impl Host {
         self.approvals.store.as_deref()
     }
 
-    /// The same host with the settings and the approvals of some accounts.
-    #[cfg(all(feature = "callback", feature = "vault"))]
-    pub(crate) fn with_approvals_of(&self, accounts: &Accounts, vault: &Arc<KeptVault>) -> Self {
-        let home = self.variables.home.clone();
-        let store = VaultApprovals::new(Arc::clone(vault), accounts.profile(), home);
-        let mut host = self.with_settings(&accounts.settings);
-        host.approvals.store = Some(Arc::new(store));
-        host
-    }
-
-    /// The same host, for which the person decided as in these settings.
-    #[must_use]
-    pub fn with_settings(&self, settings: &Arc<Settings>) -> Self {
-        let mut host = self.clone();
-        host.settings = Arc::clone(settings);
-        host
-    }
-
     /// Says whether an entry is approved for the life of this host.
     #[must_use]
     pub fn is_approved_for_this_run(&self, question: &Question) -> bool {
@@ -372,105 +353,6 @@ impl Host {
         return Some(self.programs.protection(confinement).await);
         #[cfg(not(feature = "stdio"))]
         std::future::ready((confinement, None).1).await
-    }
-
-    /// The same host, which waits differently for a sign-in.
-    #[must_use]
-    pub fn with_asking(&self, asking: PromptPolicy) -> Self {
-        self.with_accounts(|accounts| accounts.asking = asking)
-    }
-
-    /// The same host for connections of MCP clients: where no page can be opened, a call is answered
-    /// with a code that the client shows to its person (RFC 8628), if the server offers one.
-    #[must_use]
-    pub fn with_codes_shown_by_clients(&self) -> Self {
-        self.with_accounts(|accounts| accounts.client_shows_codes = true)
-    }
-
-    /// The same host, which asks for sign-ins by another port; `None`: it asks no person.
-    #[must_use]
-    pub fn with_interaction(&self, interaction: Option<Arc<dyn Interaction>>) -> Self {
-        self.with_accounts(|accounts| accounts.interaction = interaction)
-    }
-
-    /// The same host, which shows consent pages by `presenter`, one question at a time.
-    #[cfg(feature = "callback")]
-    #[must_use]
-    pub fn with_presenter(&self, presenter: Arc<dyn Presenter>) -> Self {
-        self.with_accounts(|accounts| {
-            let loopback = Loopback::new(presenter);
-            #[cfg(feature = "vault")]
-            let loopback = match &accounts.vault {
-                Some(vault) => loopback.in_turn(Arc::clone(vault)),
-                None => loopback,
-            };
-            accounts.interaction = Some(Arc::new(loopback));
-        })
-    }
-
-    /// The same host for the connections of one session, which keeps to one account.
-    #[must_use]
-    pub fn with_account_pin(&self, pin: &AccountPin) -> Self {
-        self.with_accounts(|accounts| accounts.account_pin = Some(pin.clone()))
-    }
-
-    /// The same host for a job without a person: it uses the sign-in of this account alone, and asks
-    /// no person.
-    #[must_use]
-    pub fn with_service_account(&self, account: &str) -> Self {
-        self.with_accounts(|accounts| {
-            accounts.account = Some(account.to_owned());
-            accounts.interaction = None;
-            accounts.asking = PromptPolicy::Never;
-        })
-    }
-
-    /// The same host for one server, recording what that server gets.
-    #[must_use]
-    pub fn with_redaction_values(&self, values: RedactionValues) -> Self {
-        let mut host = self.clone();
-        host.redaction_values = Some(values);
-        host
-    }
-
-    /// The same host, which asks no person for an approval: what is not approved is refused.
-    #[must_use]
-    pub fn without_approval_prompt(&self) -> Self {
-        let mut host = self.clone();
-        host.approvals.prompt = None;
-        host
-    }
-
-    /// The same host, which reports no events.
-    #[must_use]
-    pub fn without_events(&self) -> Self {
-        let mut host = self.clone();
-        host.events = Events::default();
-        host
-    }
-
-    /// The same host, in which these values stand above all others.
-    #[must_use]
-    pub fn with_overrides(&self, overrides: Variables) -> Self {
-        let mut host = self.clone();
-        host.variables.overrides = overrides;
-        host
-    }
-
-    /// The same host, in which everything is approved without asking.
-    #[must_use]
-    pub fn dangerous_approve_all(&self) -> Self {
-        let mut host = self.clone();
-        host.approvals.dangerous_all = true;
-        host
-    }
-
-    fn with_accounts(&self, change: impl FnOnce(&mut Accounts)) -> Self {
-        let mut host = self.clone();
-        if let Some(accounts) = &mut host.accounts {
-            change(accounts);
-        }
-        host
     }
 
     fn announced(&self, loaded: Loaded) -> Plugin {

@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod observing;
 mod records;
 
 use std::collections::{BTreeMap, HashSet};
@@ -33,6 +34,7 @@ use keyway_store::{
     RejectionCause, StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
 };
 
+use self::observing::{MemoryFeed, MemoryMarker};
 pub use self::records::MemoryRecords;
 
 /// A store that lives as long as its handles.
@@ -447,41 +449,6 @@ impl GrantStore for MemoryHandle {
                 .with_refreshable(row.refresh.is_some())
         });
         Ok(summaries.collect())
-    }
-}
-
-/// Set when the user is asked to stop.
-#[derive(Debug)]
-struct MemoryMarker(Arc<AtomicBool>);
-
-impl UseMarker for MemoryMarker {
-    fn is_stop_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-#[derive(Debug)]
-struct MemoryFeed {
-    shared: Arc<Shared>,
-    seen: u64,
-}
-
-impl ChangeFeed for MemoryFeed {
-    fn changed(&mut self) -> Result<bool, StoreError> {
-        self.wait(Duration::ZERO)
-    }
-
-    fn wait(&mut self, at_most: Duration) -> Result<bool, StoreError> {
-        let seen = self.seen;
-        let state = self.shared.lock();
-        let unchanged = |state: &mut State| state.changes == seen;
-        let waited = self
-            .shared
-            .changed
-            .wait_timeout_while(state, at_most, unchanged);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        self.seen = state.changes;
-        Ok(self.seen != seen)
     }
 }
 

@@ -13,7 +13,7 @@ use keyway_testkit::{Folder, drop_at_every_await, eventually, poll_at_most, visi
 use serde_json::json;
 
 use super::*;
-use crate::sign_in::{ConsentQuestion, InteractionError};
+use crate::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use crate::vault::{Folders, KeySources};
 
 const fn shared<T: Send + Sync>() {}

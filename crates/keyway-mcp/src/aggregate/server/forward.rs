@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::Server;
+use super::connecting::backoff;
 use super::signing_in::SignInOutcome;
-use super::{Server, backoff};
 use crate::aggregate::client::progress_token;
 use crate::aggregate::list_kind::ListKind;
 use crate::aggregate::result_text::ResultText;
@@ -90,7 +91,7 @@ impl Server {
             "server": self.name,
             "state": trouble.standing.state.as_str(),
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
-            "code": trouble.code,
+            "code": trouble.code.as_str(),
             "hint": hint,
             "fixable_by": trouble.code.fixer().as_str(),
         });
