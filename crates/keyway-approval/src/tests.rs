@@ -559,6 +559,7 @@ fn what_programs_read_holds_every_fact_its_digest_and_what_changed() {
     }
     place.approve(fields);
     let other = place.ask(r#""command": "sh", "args": ["-c", "false"]"#);
+    let other = other.compared_with(&place.store);
     let changes = other.to_json()["changes"].clone();
     assert_eq!(changes, serde_json::json!(other.changes.unwrap().lines()));
     assert_ne!(changes, serde_json::json!([]));
