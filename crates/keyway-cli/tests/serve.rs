@@ -652,3 +652,46 @@ fn a_policy_of_config_toml_hides_a_tool_and_refuses_its_calls() {
     let answer = Conversation::begin(&gateway, &free).call();
     assert!(answer.contains("Echo: hello"), "{answer}");
 }
+
+/// A minute is the shortest time that can be set; on a clock that is moved by hand the same is
+/// tested in `keyway_mcp::idle`.
+#[test]
+#[ignore = "takes a minute"]
+fn idle_program_of_a_session_ends_and_the_next_request_starts_it_again() {
+    let folder = Folder::new();
+    let log = folder.at("log");
+    let script = format!(
+        r#"#!/bin/sh
+echo started >> {log}
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}' ;;
+    *'"tools/list"'*) result='{{"tools":[]}}' ;;
+    *) continue ;;
+  esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+done
+echo ended >> {log}
+"#,
+        log = log.display()
+    );
+    folder.put("p/server.sh", script);
+    let entry = r#"{"s": {"command": "sh", "args": ["${CLAUDE_PLUGIN_ROOT}/server.sh"]}}"#;
+    folder.put("p/.mcp.json", entry);
+    let token = token(&folder, &["--name", "n"]);
+    // In a folder that is private by now.
+    folder.put("home/config/config.toml", "[gateway]\nidle_minutes = 1\n");
+    let gateway = serve(&folder, &["p"]);
+    let written = || std::fs::read_to_string(&log).unwrap_or_default();
+    let client = Conversation::begin(&gateway, &token);
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let noted = gateway.post("/mcp/s", Some(&client.headers), initialized);
+    assert!(noted.starts_with("HTTP/1.1 202"), "{noted}");
+    let listed = client.ask("tools/list", &json!({}));
+    assert!(listed.contains(r#""tools":[]"#), "{listed}");
+    eventually("the program ends", || written() == "started\nended\n");
+    let listed = client.ask("tools/list", &json!({}));
+    assert!(listed.contains(r#""tools":[]"#), "{listed}");
+    assert_eq!(written(), "started\nended\nstarted\n");
+}

@@ -5,10 +5,10 @@ mod cached;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, LazyLock, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
+use keyway::connect::{BoxFuture, ConnectError, Connection, ConnectionFingerprint, FingerprintKey};
 use keyway::diagnosis::explainer;
 use keyway::events::Topic;
 use keyway::remembered_tools::RememberedTools;
@@ -19,10 +19,12 @@ use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
+use keyway_mcp::idle::end_when_idle;
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_secret::{Secret, printable, shell_word};
+use keyway_transport::TransportError;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -52,6 +54,8 @@ pub struct LazyServer {
     approved: Mutex<Cached<Approved<Plan>>>,
     /// What its first use depended on, where it is watched.
     first_use: OnceLock<Fingerprinted>,
+    /// For programs that are started again; empty where they are not.
+    this: Weak<Self>,
 }
 
 /// How to sign in to a server, and what it listed last.
@@ -101,6 +105,8 @@ pub struct LazyServerOptions {
     /// Set where everything that the server depends on is watched from its first use on, and the
     /// server is replaced at a change: the key of the fingerprints that are compared for that.
     pub watch: Option<FingerprintKey>,
+    /// After how long without a request its program ends, if it is one; `None` for never.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Whether a connection was made with a sign-in.
@@ -119,7 +125,8 @@ impl LazyServer {
     #[must_use]
     pub fn new(plugin: Plugin, server: String, mut options: LazyServerOptions) -> Self {
         let direct = options.direct.take();
-        Self::with_hosts(server, options, || ServerHosts { plugin, direct })
+        let hosts = || ServerHosts { plugin, direct };
+        Self::made_by(server, options, Box::new(hosts), Weak::new())
     }
 
     /// Names a server whose hosts are made when it is first used.
@@ -127,6 +134,15 @@ impl LazyServer {
         server: String,
         options: LazyServerOptions,
         make: impl FnOnce() -> ServerHosts + Send + 'static,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self::made_by(server, options, Box::new(make), Weak::clone(this)))
+    }
+
+    fn made_by(
+        server: String,
+        options: LazyServerOptions,
+        make: Box<dyn FnOnce() -> ServerHosts + Send>,
+        this: Weak<Self>,
     ) -> Self {
         let cached = if options.watch.is_some() {
             Cached::watched()
@@ -134,13 +150,14 @@ impl LazyServer {
             Cached::unwatched()
         };
         Self {
-            hosts: LazyLock::new(Box::new(make)),
+            hosts: LazyLock::new(make),
             server,
             options,
             ports: OnceLock::new(),
             explainer: std::sync::Mutex::default(),
             approved: Mutex::new(cached),
             first_use: OnceLock::new(),
+            this,
         }
     }
 
@@ -323,7 +340,39 @@ impl LazyServer {
         }
         self.note_presence(&approved).await;
         let connected = approved.open().await.map_err(|error| error.problem())?;
-        Ok(Opened::new(connected.connection, connected.offer))
+        let connection = self.ending_when_idle(&approved, connected.connection);
+        Ok(Opened::new(connection, connected.offer))
+    }
+
+    /// Lets a program end while its client asks for nothing, where that is wanted.
+    fn ending_when_idle(&self, approved: &Approved<Plan>, connection: Connection) -> Connection {
+        let is_program = matches!(approved.spec().endpoint, SpecEndpoint::Local(_));
+        let timeout = self.options.idle_timeout.filter(|_| is_program);
+        let Some(timeout) = timeout else {
+            return connection;
+        };
+        let this = Weak::clone(&self.this);
+        let reopen = move || -> BoxFuture<'static, Result<Connection, TransportError>> {
+            let this = Weak::clone(&this);
+            Box::pin(async move {
+                let server = this.upgrade().ok_or(TransportError::Closed)?;
+                // Planned again, if that was long ago: values are not held for a program that has
+                // ended, and what is approved may be something else by now.
+                let approved = server.approved().await.map_err(transport_error)?;
+                let opened = approved.open().await.map_err(transport_error)?;
+                Ok(opened.connection)
+            })
+        };
+        end_when_idle(connection, timeout, Box::new(reopen))
+    }
+}
+
+/// Returns what a client is told of a program that cannot be started again.
+fn transport_error(error: Error) -> TransportError {
+    match error {
+        Error::Connect(ConnectError::Transport(error)) => error,
+        // The entry is another, or is not approved any more, which ends the session as well.
+        _ => TransportError::Closed,
     }
 }
 
@@ -375,7 +424,8 @@ impl Upstream for LazyServer {
                 return None;
             }
             self.note_presence(&approved).await;
-            Some(approved.open().await.ok()?.connection)
+            let opened = approved.open().await.ok()?;
+            Some(self.ending_when_idle(&approved, opened.connection))
         })
     }
 

@@ -361,17 +361,19 @@ impl ServedPlugins {
         loaded: &Arc<Loaded>,
         sign_in: SignedIn,
     ) -> KnownServer {
+        let settings = self.backend.host().settings();
         let options = LazyServerOptions {
             direct: None,
             presence: Arc::clone(&sign_in.presence),
             process_facts: Arc::clone(&self.surroundings.process_facts),
             shared: None,
             watch: Some(self.key.clone()),
+            idle_timeout: settings.gateway.idle_timeout(&format!("{plugin}:{name}")),
         };
         let id = ServerId::new(&**plugin, &**name);
         let (hosts, of) = (Arc::clone(&self.hosts), Arc::clone(loaded));
         let hosts = move || hosts.of(&id, of);
-        let upstream = Arc::new(LazyServer::with_hosts(name.clone(), options, hosts));
+        let upstream = LazyServer::with_hosts(name.clone(), options, hosts);
         self.upstreams.push(Arc::downgrade(&upstream));
         self.last_number += 1;
         KnownServer::new(upstream, Arc::clone(loaded), self.last_number, sign_in)

@@ -10,6 +10,7 @@ pub mod bridge;
 pub mod declaration_site;
 pub mod eras;
 pub mod explain;
+pub mod idle;
 pub mod jsonrpc;
 pub mod negotiation;
 pub mod session;

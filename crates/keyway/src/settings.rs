@@ -22,6 +22,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use keyway_secret::Secret;
 
@@ -58,9 +59,36 @@ pub struct Settings {
     pub oauth: OAuth,
     /// `[servers."plugin:server"]`: what concerns one server, by its whole id.
     pub servers: BTreeMap<String, ServerSettings>,
+    /// `[gateway]`: how long programs run.
+    pub gateway: GatewaySettings,
     /// `[policies."plugin:server"]`: which tools clients of the gateway may see and call.
     pub policies: BTreeMap<String, ToolPolicy>,
 }
+
+/// How long the gateway keeps the programs of stdio servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GatewaySettings {
+    /// After how many minutes without a request a program ends; 0 for never.
+    pub idle_minutes: Option<u16>,
+    /// The whole ids of servers whose programs do not end.
+    pub keep_running: Vec<String>,
+}
+
+impl GatewaySettings {
+    /// Returns after how long without a request the program of a server ends, by its whole id;
+    /// `None` for never.
+    #[must_use]
+    pub fn idle_timeout(&self, id: &str) -> Option<Duration> {
+        let minutes = self.idle_minutes.unwrap_or(IDLE_MINUTES);
+        let is_kept = minutes == 0 || self.keep_running.iter().any(|kept| kept == id);
+        (!is_kept).then(|| Duration::from_secs(60 * u64::from(minutes)))
+    }
+}
+
+/// As long as a session lasts that has neither a request nor a stream: a program that remembers
+/// something is not lost earlier than it would be with its session.
+const IDLE_MINUTES: u16 = 30;
 
 /// Which tools of one server clients may see and call.
 ///

@@ -51,6 +51,10 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
             settings.servers.insert(table.name, own);
         }
     }
+    for mut table in found.take(&["gateway"]) {
+        settings.gateway.idle_minutes = table.minutes("idle_minutes");
+        settings.gateway.keep_running = table.texts("keep_running").unwrap_or_default();
+    }
     for mut table in found.take(&["policies", ANY]) {
         let tools = tool_rules(&mut table, found);
         let policy = settings.policies.entry(table.name).or_default();

@@ -42,6 +42,8 @@ pub enum Kind {
     Flag,
     /// A port.
     Port,
+    /// A number of minutes; 0 means never.
+    Minutes,
     /// One of these words.
     Word(&'static [&'static str]),
     /// An address: `https`, or `http` on this machine.
@@ -70,6 +72,7 @@ impl Kind {
             Self::Text => "text".to_owned(),
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Port => "a port from 1 to 65535".to_owned(),
+            Self::Minutes => "a number of minutes from 0, which means never, to 65535".to_owned(),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
                 words.join(", ")
@@ -428,6 +431,25 @@ pub const SECTIONS: &[Section] = &[
                 Kind::Command,
                 "[\"gcloud\", \"auth\", \"print-identity-token\"]",
                 "For `workload-identity`: the program that prints the token",
+            ),
+        ],
+    },
+    Section {
+        path: &["gateway"],
+        title: "[gateway]",
+        about: "How long the gateway keeps the programs of stdio servers. One that ended is started again by the next request of its client, with the same `initialize`.",
+        keys: &[
+            key(
+                "idle_minutes",
+                Kind::Minutes,
+                "60",
+                "After how many minutes without a request a program ends; 30 unless set here, 0 for never. One whose client has subscribed to a resource, has set a log level or has begun a task does not end, nor does one that sends notifications unasked",
+            ),
+            key(
+                "keep_running",
+                Kind::Texts,
+                "[\"acme:browser\"]",
+                "Servers (`PLUGIN:SERVER`) whose programs do not end, because they remember what their client did before",
             ),
         ],
     },

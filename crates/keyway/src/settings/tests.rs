@@ -108,6 +108,23 @@ fn a_rule_that_is_not_known_is_refused_and_does_not_become_an_allowance() {
 }
 
 #[test]
+fn programs_end_after_half_an_hour_unless_they_are_named_or_it_is_switched_off() {
+    let after = |text: &str| {
+        let settings = parse(text).settings;
+        let minutes = settings.gateway.idle_timeout("acme:browser");
+        minutes.map(|time| time.as_secs() / 60)
+    };
+    assert_eq!(after(""), Some(30));
+    assert_eq!(after("[gateway]\nidle_minutes = 5"), Some(5));
+    assert_eq!(after("[gateway]\nidle_minutes = 0"), None);
+    assert_eq!(after("[gateway]\nkeep_running = [\"acme:browser\"]"), None);
+    assert_eq!(
+        after("[gateway]\nkeep_running = [\"acme:other\"]"),
+        Some(30)
+    );
+}
+
+#[test]
 fn every_key_of_the_table_is_read() {
     for section in SECTIONS {
         for key in section.keys {

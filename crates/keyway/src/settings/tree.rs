@@ -37,6 +37,7 @@ pub(super) enum Value {
     Text(String),
     Flag(bool),
     Port(u16),
+    Minutes(u16),
     Texts(Vec<String>),
     Map(BTreeMap<String, String>),
 }
@@ -90,6 +91,14 @@ impl Table {
     pub(super) fn port(&mut self, key: &str) -> Option<u16> {
         match self.values.remove(key)? {
             Value::Port(port) => Some(port),
+            _ => None,
+        }
+    }
+
+    /// Takes a number of minutes.
+    pub(super) fn minutes(&mut self, key: &str) -> Option<u16> {
+        match self.values.remove(key)? {
+            Value::Minutes(minutes) => Some(minutes),
             _ => None,
         }
     }
@@ -309,6 +318,9 @@ fn convert(key: &Key, value: &DeValue<'_>) -> Result<Value, String> {
         (Kind::Port, DeValue::Integer(number)) => {
             let port = number.as_str().parse::<u16>().ok();
             port.filter(|port| *port > 0).map(Value::Port)
+        }
+        (Kind::Minutes, DeValue::Integer(number)) => {
+            number.as_str().parse::<u16>().ok().map(Value::Minutes)
         }
         (Kind::Texts | Kind::Paths | Kind::Command, DeValue::Array(items)) => {
             let texts = items.iter().map(|item| text(item.get_ref()));
