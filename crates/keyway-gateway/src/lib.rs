@@ -7,6 +7,7 @@ pub mod administration;
 pub mod control;
 pub mod control_client;
 pub mod dashboard;
+mod file_watch;
 pub mod gateway;
 mod gateway_token;
 mod history;

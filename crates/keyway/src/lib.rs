@@ -83,7 +83,6 @@ pub mod error;
 pub mod events;
 #[cfg(all(feature = "callback", feature = "vault"))]
 pub mod examination;
-pub mod file_watch;
 mod git;
 #[cfg(feature = "vault")]
 pub mod hand_outs;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use keyway::file_watch::Stamps;
 use keyway::load::Loaded;
 use keyway::sign_in::SignIn;
 use keyway::{Approved, Plan};
 
 use super::signed_in::SignedIn;
+use crate::file_watch::Stamps;
 use crate::gateway::ServedServer;
 use crate::lazy_server::{Fingerprinted, LazyServer};
 
