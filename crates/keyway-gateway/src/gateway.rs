@@ -46,7 +46,7 @@ pub use self::open_files::expect_many_connections;
 use self::principal::{Principal, TokenTable};
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
-use self::routes::NoRoute;
+use self::routes::{NoRoute, Route};
 pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
@@ -62,6 +62,7 @@ use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
+use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
 use keyway_policy::Policies;
 
@@ -182,8 +183,22 @@ impl Gateway {
     }
 
     /// Puts the policy for processes of the same user in front of a connection that one shares.
-    pub(crate) fn guard_shared(&self, server: &ServedServer, connection: Connection) -> Connection {
+    pub(crate) fn guard_shared(
+        &self,
+        server: &ServedServer,
+        connection: Connection,
+    ) -> (Connection, Option<Arc<dyn ToolMemory>>) {
         self.router.guard(&Principal::SameUser, server, connection)
+    }
+
+    /// Returns what stands in for a server that a process of the same user shares and that does not
+    /// answer: an aggregate of one, as for clients over HTTP.
+    pub(crate) fn fallback_shared(&self, server: &Arc<ServedServer>) -> Connection {
+        let route = Route::One(Arc::clone(server));
+        let bound = self
+            .router
+            .connect_dynamic(&Principal::SameUser, &route, None);
+        bound.connection
     }
 
     /// Ends what cannot lead to its server any more, and migrates the sessions that can.

@@ -27,7 +27,7 @@ pub use self::relay::relay;
 use crate::gateway::{Gateway, ServedServer, SharedClient};
 use crate::timeouts::{HANDSHAKE_TIMEOUT, SHARING_LOOK_INTERVAL};
 use keyway::connect::{Connection, ConnectionFingerprint, FingerprintKey};
-use keyway_mcp::bridge::{bridge_observed, socket_pipes};
+use keyway_mcp::bridge::{BridgedServer, bridge_explained, socket_pipes};
 
 /// Returns the key of a vault; `None` if nothing was shared yet.
 ///
@@ -114,15 +114,30 @@ async fn serve_process(
     let Some(connection) = served.upstream.open(None).await else {
         return Ok(());
     };
-    let connection = gateway.guard_shared(&served, connection);
-    let client = SharedClient::begin(&gateway, &served);
+    let server = shared_server(&gateway, &served, connection);
     let (input, output) = socket_pipes(stream.into_std()?)?;
     // Not biased: either ends both. A bridge that loses is dropped, which ends its connection at
     // once; the process sees the end of the stream and connects by itself.
     tokio::select! {
-        ended = bridge_observed(input, output, connection, client) => ended,
+        ended = bridge_explained(input, output, server) => ended,
         () = until_replaced(&gateway, &served) => Ok(()),
     }
+}
+
+/// Describes a server for a process that uses a connection to it: recorded like the requests of
+/// other clients, and with an aggregate of one in its place if it does not answer.
+pub(crate) fn shared_server(
+    gateway: &Arc<Gateway>,
+    served: &Arc<ServedServer>,
+    connection: Connection,
+) -> BridgedServer {
+    let (connection, tool_memory) = gateway.guard_shared(served, connection);
+    let (stand_in, of) = (Arc::clone(gateway), Arc::clone(served));
+    // A client drops a server whose `initialize` fails, and does not come back to it.
+    let fallback = Box::new(move || stand_in.fallback_shared(&of));
+    BridgedServer::new(connection, served.upstream.explainer(), fallback)
+        .with_tool_memory(tool_memory)
+        .with_observer(SharedClient::begin(gateway, served))
 }
 
 /// Returns the answer to a process that would make the same connection.

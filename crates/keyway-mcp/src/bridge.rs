@@ -5,7 +5,7 @@
 //! or an error that says what happened and what to do.
 
 pub mod input;
-mod listed_tools;
+pub mod listed_tools;
 mod opening;
 pub mod output;
 mod read_buffer;
@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 
 use keyway_auth::{ServerEvent, ServerObserver};
-use keyway_transport::{Connection, Event};
+use keyway_transport::{Connection, Event, Frame};
 use tokio::sync::mpsc;
 
 pub use keyway_transport::{
@@ -55,20 +55,26 @@ pub type Fallback = Box<dyn FnOnce() -> Connection + Send>;
 /// A server about which more is known than an error alone says.
 pub struct BridgedServer {
     connection: Connection,
-    explainer: Explainer,
+    explainer: Option<Explainer>,
     fallback: Fallback,
     tool_memory: Option<Arc<dyn ToolMemory>>,
+    observer: Option<Arc<dyn TrafficObserver>>,
 }
 
 impl BridgedServer {
     /// Describes a server that `fallback` stands in for if it does not answer the first request.
     #[must_use]
-    pub fn new(connection: Connection, explainer: Explainer, fallback: Fallback) -> Self {
+    pub fn new(
+        connection: Connection,
+        explainer: impl Into<Option<Explainer>>,
+        fallback: Fallback,
+    ) -> Self {
         Self {
             connection,
-            explainer,
+            explainer: explainer.into(),
             fallback,
             tool_memory: None,
+            observer: None,
         }
     }
 
@@ -76,6 +82,13 @@ impl BridgedServer {
     #[must_use]
     pub fn with_tool_memory(mut self, memory: Option<Arc<dyn ToolMemory>>) -> Self {
         self.tool_memory = memory;
+        self
+    }
+
+    /// Lets an observer see the client's traffic, with the server or with what stands in for it.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
+        self.observer = Some(observer);
         self
     }
 }
@@ -100,28 +113,51 @@ pub async fn bridge_explained(
     output: impl WriteBytes,
     server: BridgedServer,
 ) -> io::Result<()> {
+    let BridgedServer {
+        connection,
+        explainer,
+        mut fallback,
+        tool_memory,
+        observer,
+    } = server;
     let mut input = Input::new(input);
-    let mut output = Output::new(output).explained(server.explainer);
-    if let Some(memory) = server.tool_memory {
-        let observer: Arc<dyn TrafficObserver> = Arc::new(ListedTools::new(memory));
-        input = input.observed_by(Arc::clone(&observer));
-        output = output.observed_by(observer);
+    let mut output = Output::new(output);
+    if let Some(explainer) = explainer {
+        output = output.explained(explainer);
     }
-    run(input, output, server.connection, Some(server.fallback)).await
+    let mut observers: Vec<Arc<dyn TrafficObserver>> = observer.into_iter().collect();
+    if let Some(memory) = tool_memory {
+        let listed = Arc::new(ListedTools::new(memory));
+        observers.push(Arc::clone(&listed) as Arc<dyn TrafficObserver>);
+        fallback = Box::new(move || {
+            // What stands in for the server does not say what the server says.
+            listed.stop();
+            fallback()
+        });
+    }
+    if !observers.is_empty() {
+        let observers: Arc<dyn TrafficObserver> = Arc::new(Observers(observers));
+        input = input.observed_by(Arc::clone(&observers));
+        output = output.observed_by(observers);
+    }
+    run(input, output, connection, Some(fallback)).await
 }
 
-/// The same, with an observer of the client's traffic.
-///
-/// Cancel safety: as [`bridge`]; the observer is not told of the end.
-pub async fn bridge_observed(
-    input: impl ReadBytes,
-    output: impl WriteBytes,
-    connection: Connection,
-    observer: Arc<dyn TrafficObserver>,
-) -> io::Result<()> {
-    let input = Input::new(input).observed_by(Arc::clone(&observer));
-    let output = Output::new(output).observed_by(observer);
-    resume(input, output, connection).await
+/// Several that see the same traffic.
+struct Observers(Vec<Arc<dyn TrafficObserver>>);
+
+impl TrafficObserver for Observers {
+    fn client_sent(&self, frame: &Frame) {
+        self.0
+            .iter()
+            .for_each(|observer| observer.client_sent(frame));
+    }
+
+    fn client_received(&self, event: &Event) {
+        self.0
+            .iter()
+            .for_each(|observer| observer.client_received(event));
+    }
 }
 
 /// The same for a client from which something has been read already.

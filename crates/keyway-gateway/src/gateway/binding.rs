@@ -18,6 +18,7 @@ use super::routes::Route;
 use super::served_servers::ServedServer;
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::declaration_site::DeclarationSite;
+use keyway_mcp::tool_memory::ToolMemory;
 
 /// A connection for a client, on which nothing has been sent yet.
 #[derive(Debug)]
@@ -27,6 +28,9 @@ pub(super) struct BoundConnection {
     pub(super) binding: Option<Binding>,
     /// The servers behind it, if it is an aggregate.
     pub(super) members: Option<AggregateMembers>,
+    /// Takes the tools that the server lists on it: for a connection to the server itself that no
+    /// policy takes tools out of. An aggregate remembers those of its servers by itself.
+    pub(super) tool_memory: Option<Arc<dyn ToolMemory>>,
 }
 
 /// Binds a connection to the server that it goes to.

@@ -7,12 +7,15 @@ use super::closing_tasks::ClosingTasks;
 use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
-use super::served_servers::ServedServer;
+use super::served_servers::{ServedServer, Upstream};
 use keyway::sign_in::AccountPin;
+use keyway_auth::BoxFuture;
 use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;
+use keyway_mcp::tool_memory::ToolMemory;
 use keyway_policy::{Policies, guarded};
 use keyway_transport::Connection;
+use serde_json::value::RawValue;
 
 /// The served servers, and what connections to them need.
 #[derive(Debug)]
@@ -42,20 +45,25 @@ impl Router {
         let _first = self.policies.set(policies);
     }
 
-    /// Puts the policy for a client in front of a connection to a server, if there is one.
+    /// Puts the policy for a client in front of a connection to a server, if there is one; returns
+    /// also what may remember the tools that the client is listed then.
     pub(super) fn guard(
         &self,
         principal: &Principal,
         server: &ServedServer,
         connection: Connection,
-    ) -> Connection {
+    ) -> (Connection, Option<Arc<dyn ToolMemory>>) {
         let policies = self.policies.get();
         let access = policies.and_then(|policies| {
             policies.access(principal.client(), (&server.plugin, &server.name))
         });
         match access {
-            Some(access) => guarded(connection, access),
-            None => connection,
+            // Not all that the server has, which other clients may see.
+            Some(access) => (guarded(connection, access), None),
+            None => {
+                let memory = UpstreamTools(Arc::clone(&server.upstream));
+                (connection, Some(Arc::new(memory)))
+            }
         }
     }
 
@@ -90,11 +98,12 @@ impl Router {
             && let Some(connection) = open(server, principal, account).await
         {
             let binding = Some(Binding::new(server, principal, route));
-            let connection = self.guard(principal, server, connection);
+            let (connection, tool_memory) = self.guard(principal, server, connection);
             return BoundConnection {
                 connection,
                 binding,
                 members: None,
+                tool_memory,
             };
         }
         self.connect_dynamic(principal, route, account)
@@ -121,6 +130,23 @@ impl Router {
             connection,
             binding: None,
             members: Some(members),
+            tool_memory: None,
+        }
+    }
+}
+
+/// Remembers tools where the aggregate that stands in for a server finds them.
+#[derive(Debug)]
+struct UpstreamTools(Arc<dyn Upstream>);
+
+impl ToolMemory for UpstreamTools {
+    fn recall(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        Box::pin(async move { self.0.tool_memory()?.recall().await })
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        if let Some(memory) = self.0.tool_memory() {
+            memory.remember(tools);
         }
     }
 }

@@ -33,7 +33,9 @@ use crate::activity::{self, RequestRecorder};
 use crate::timeouts::{CLOSE_GRACE_TIMEOUT, CLOSE_POLL};
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
+use keyway_mcp::bridge::listed_tools::ListedTools;
 use keyway_mcp::bridge::output::failure;
+use keyway_mcp::bridge::traffic_observer::TrafficObserver as _;
 use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR, LOCAL_ERROR};
 use keyway_mcp::negotiation::{FirstAnswer, FirstRequest, Negotiated, Outcome, negotiate};
 use keyway_mcp::timeouts::DISCOVERY_TIMEOUT;
@@ -67,6 +69,8 @@ pub(super) struct UpstreamConnection {
     /// set. A message that is routed at the same moment may still reach the streams, which are the
     /// client's either way.
     is_detached: AtomicBool,
+    /// Remembers the tools that the server lists, where that is wanted.
+    listed_tools: Option<ListedTools>,
     /// What the client was told to expect, if that was on an earlier connection.
     list_changed: OnceLock<ListChanged>,
 }
@@ -135,6 +139,7 @@ impl UpstreamConnection {
         streams: Arc<EventStreams>,
     ) -> io::Result<OpenedUpstream> {
         let mut early = EarlyEvents::default();
+        let first_frame = frame.clone();
         let first = FirstRequest::new(frame, asked.id.clone(), era);
         let never = std::future::pending::<io::Result<Infallible>>();
         let negotiated = negotiate(bound.connection, first, &mut early, never).await?;
@@ -167,8 +172,10 @@ impl UpstreamConnection {
             state: Mutex::new(PendingRequests::new()),
             streams,
             is_detached: AtomicBool::new(false),
+            listed_tools: bound.tool_memory.map(ListedTools::new),
             list_changed: OnceLock::new(),
         });
+        connection.observe_request(&first_frame);
         let deliveries = connection.lock().wait(asked);
         for event in early.0.into_iter().chain(answer) {
             connection.take(event).await;
@@ -191,6 +198,7 @@ impl UpstreamConnection {
 
     /// Sends a request that was [registered](Self::register).
     pub(super) async fn send_request(&self, frame: Frame, id: &RequestId) {
+        self.observe_request(&frame);
         if let Err(error) = self.link.send(frame).await {
             let id = id.clone();
             self.take(Event::Failed { id, error }).await;
@@ -353,8 +361,17 @@ impl UpstreamConnection {
         Frame::new(failure(id, error, server.as_ref()))
     }
 
+    fn observe_request(&self, frame: &Frame) {
+        if let Some(listed_tools) = &self.listed_tools {
+            listed_tools.client_sent(frame);
+        }
+    }
+
     /// Takes an event of the server to where it belongs.
     async fn take(&self, event: Event) {
+        if let Some(listed_tools) = &self.listed_tools {
+            listed_tools.client_received(&event);
+        }
         match event {
             Event::Frame(frame) => match self.budget.reserve(frame).await {
                 Ok(frame) => self.route(frame).await,

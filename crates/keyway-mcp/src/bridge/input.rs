@@ -113,11 +113,6 @@ impl<R: ReadBytes> Input<R> {
         }
     }
 
-    /// Lets no observer see the messages from now on.
-    pub(super) fn unobserve(&mut self) {
-        self.observer = None;
-    }
-
     /// Lets an observer see each message.
     pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
         self.observer = Some(observer);

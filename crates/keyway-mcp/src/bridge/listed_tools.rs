@@ -1,4 +1,4 @@
-//! Finds the tools of a server in the traffic of a bridge.
+//! Finds the tools of a server in the traffic of a client.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::traffic_observer::TrafficObserver;
 use crate::tool_memory::ToolMemory;
 
-/// Remembers the tools that a server lists to the client of a bridge.
+/// Remembers the tools that a server lists to a client.
 ///
 /// ```text
 ///   idle ──request for the first page──▶ waiting ──last page──▶ remembered, idle
@@ -19,13 +19,15 @@ use crate::tool_memory::ToolMemory;
 ///                 page with a next cursor▼   │request for that page
 ///                                       between pages
 /// ```
-pub(super) struct ListedTools {
+pub struct ListedTools {
     memory: Arc<dyn ToolMemory>,
     /// Whether a page is waited for.
     ///
     /// Relaxed: it only spares most answers a look at `listing`, and the request that sets it was
     /// sent before its answer can come.
     is_waiting: AtomicBool,
+    /// Whether the client talks to something else by now. Relaxed: it guards no other data.
+    is_stopped: AtomicBool,
     /// Held for one message.
     listing: Mutex<Listing>,
 }
@@ -37,12 +39,20 @@ struct Listing {
 }
 
 impl ListedTools {
-    pub(super) fn new(memory: Arc<dyn ToolMemory>) -> Self {
+    /// Tells `memory` of every list that is complete.
+    #[must_use]
+    pub fn new(memory: Arc<dyn ToolMemory>) -> Self {
         Self {
             memory,
             is_waiting: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
             listing: Mutex::default(),
         }
+    }
+
+    /// Takes no notice from now on: it is not the server that answers.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Listing> {
@@ -53,7 +63,8 @@ impl ListedTools {
 impl TrafficObserver for ListedTools {
     fn client_sent(&self, frame: &Frame) {
         // Most messages are something else, and are not read for this.
-        if frame.bytes().len() > MAX_REQUEST || !contains(frame.bytes(), LIST) {
+        let is_stopped = self.is_stopped.load(Ordering::Relaxed);
+        if is_stopped || frame.bytes().len() > MAX_REQUEST || !contains(frame.bytes(), LIST) {
             return;
         }
         let Ok(envelope) = frame.envelope() else {

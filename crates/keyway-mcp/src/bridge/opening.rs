@@ -41,9 +41,6 @@ pub(super) async fn open<R: ReadBytes, W: WriteBytes>(
                     matches!(negotiated.answer, FirstAnswer::Given(Event::Failed { .. }));
                 if has_failed && let Some(fallback) = fallback.take() {
                     negotiated.connection.link.close().await;
-                    // What it says is not what the server says.
-                    input.unobserve();
-                    output.unobserve();
                     connection = fallback();
                     next = Some(frame);
                     continue;

@@ -53,11 +53,6 @@ impl<W: WriteBytes> Output<W> {
         }
     }
 
-    /// Lets no observer see the messages from now on.
-    pub(super) fn unobserve(&mut self) {
-        self.observer = None;
-    }
-
     /// Reports what is written to the client.
     pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
         self.observer = Some(observer);

@@ -1,5 +1,12 @@
 //! Servers that are down when a client comes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keyway_mcp::bridge::{bridge_explained, socket_pipes};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
 use super::*;
 
 /// A server that can be dialled and answers nothing.
@@ -74,4 +81,159 @@ async fn server_that_refuses_its_credential_does_not_make_initialize_fail() {
         assert!(told.body.contains("auth-rejected"), "{told:?}");
         assert!(told.body.contains("hint"), "{told:?}");
     }
+}
+
+/// A server with one tool, which goes away on command and remembers its list.
+#[derive(Debug, Default)]
+struct Leaving {
+    is_down: Arc<AtomicBool>,
+    tools: ListMemory,
+}
+
+#[derive(Debug, Default)]
+struct ListMemory(Mutex<Option<Vec<Box<RawValue>>>>);
+
+impl ToolMemory for ListMemory {
+    fn recall(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        let kept = self.0.lock().unwrap().clone();
+        Box::pin(std::future::ready(kept))
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        *self.0.lock().unwrap() = Some(tools.to_vec());
+    }
+}
+
+#[derive(Debug)]
+struct LeavingLink {
+    is_down: Arc<AtomicBool>,
+    events: EventSender,
+}
+
+impl Link for LeavingLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let envelope = frame.envelope()?;
+            let Some(id) = envelope.id() else {
+                return Ok(());
+            };
+            let event = if self.is_down.load(Ordering::SeqCst) {
+                let error = TransportError::Status {
+                    status: 502,
+                    retry_after: None,
+                };
+                Event::Failed { id, error }
+            } else {
+                let result = match envelope.method.as_deref() {
+                    Some("initialize") => {
+                        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#
+                    }
+                    _ => r#"{"tools":[{"name":"kept","inputSchema":{"type":"object"}}]}"#,
+                };
+                let id = id.as_json();
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                Event::Frame(Frame::new(text)?)
+            };
+            let _gone = self.events.send(event).await;
+            Ok(())
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Leaving {
+    fn connection(&self) -> Connection {
+        let (events, receiver) = queue(16);
+        let is_down = Arc::clone(&self.is_down);
+        Connection::new(Arc::new(LeavingLink { is_down, events }), receiver)
+    }
+}
+
+impl Connector for Leaving {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
+        let opened = Opened::new(self.connection(), OfferedEras::Legacy);
+        Box::pin(std::future::ready(Ok(opened)))
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        Some(&self.tools)
+    }
+}
+
+impl Upstream for Leaving {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        self.connect()
+    }
+
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
+        Box::pin(std::future::ready(Some(self.connection())))
+    }
+}
+
+#[tokio::test]
+async fn tools_that_were_listed_on_the_route_of_one_server_are_shown_while_it_is_down() {
+    let running = Running::start(&[]);
+    let leaving = Arc::new(Leaving::default());
+    let (plugin, name) = ("a".to_owned(), "one".to_owned());
+    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
+    running
+        .gateway
+        .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let listed = async || {
+        let session = running.session("all", "/mcp/a/one").await;
+        let client = running.client().await.token("all");
+        let client = client.with("Mcp-Session-Id", &session);
+        client.post("/mcp/a/one", list).await.body
+    };
+    let before = listed().await;
+    assert!(before.contains(r#""kept""#), "{before}");
+    assert!(
+        !before.contains("status"),
+        "from the server itself: {before}"
+    );
+    leaving.is_down.store(true, Ordering::SeqCst);
+    let meanwhile = listed().await;
+    assert!(meanwhile.contains(r#""kept""#), "{meanwhile}");
+    assert!(meanwhile.contains("status"), "{meanwhile}");
+}
+
+/// `keyway run` of one server, which uses the connection of the gateway.
+#[tokio::test]
+async fn initialize_of_a_process_that_shares_a_server_which_is_down_does_not_fail() {
+    let leaving = Arc::new(Leaving::default());
+    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
+    let served = ServedServer::new("a".to_owned(), "one".to_owned(), [7; 32], upstream);
+    let running = Running::start(&[]);
+    running.gateway.replace(vec![served]);
+    let served = Arc::clone(&running.gateway.servers()[0]);
+    let talk = async || {
+        let connection = leaving.connection();
+        let server = crate::sharing::shared_server(&running.gateway, &served, connection);
+        let (mut client, other) = UnixStream::pair().unwrap();
+        let (read, write) = socket_pipes(other.into_std().unwrap()).unwrap();
+        let bridged = tokio::spawn(bridge_explained(read, write, server));
+        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+        let input = format!("{HELLO}\n{list}\n");
+        client.write_all(input.as_bytes()).await.unwrap();
+        let mut written = Vec::new();
+        while written.iter().filter(|byte| **byte == b'\n').count() < 2 {
+            assert_ne!(client.read_buf(&mut written).await.unwrap(), 0);
+        }
+        drop(client);
+        bridged.await.unwrap().unwrap();
+        String::from_utf8(written).unwrap()
+    };
+    let before = talk().await;
+    assert!(before.contains(r#""kept""#), "{before}");
+    leaving.is_down.store(true, Ordering::SeqCst);
+    let meanwhile = talk().await;
+    assert!(!meanwhile.contains(r#""error""#), "{meanwhile}");
+    assert!(meanwhile.contains(r#""kept""#), "{meanwhile}");
+    assert!(meanwhile.contains("status"), "{meanwhile}");
 }

@@ -154,6 +154,7 @@ async fn an_unused_upstream_connection_is_closed_on_drop() {
             connection,
             binding,
             members: None,
+            tool_memory: None,
         };
         let (first, streams) = (frame.clone(), Arc::default());
         let opened =
