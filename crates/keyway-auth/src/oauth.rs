@@ -8,6 +8,7 @@
 mod account_pin;
 mod auth_method_serde;
 mod authorizer;
+mod binding;
 mod blocking;
 mod cache_lifetime;
 mod client;
@@ -50,6 +51,7 @@ mod wire;
 
 pub use self::account_pin::AccountPin;
 pub use self::authorizer::{OAuth, PromptPolicy};
+pub use self::binding::SignInBinding;
 pub use self::engine::{Ports, Server, SignInStores};
 pub use self::exchange::exchange;
 pub use self::refresh::{SentRequest, settle};

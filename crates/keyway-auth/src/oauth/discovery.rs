@@ -190,16 +190,7 @@ pub(super) async fn server_metadata(
         let why = EndpointError::Query;
         return Err(OAuthError::Endpoint { what, why });
     }
-    let mut candidates = vec![
-        well_known(&url, "oauth-authorization-server"),
-        well_known(&url, "openid-configuration"),
-    ];
-    let path = url.path().trim_end_matches('/');
-    if !path.is_empty() {
-        let appended = format!("{path}/.well-known/openid-configuration");
-        candidates.push(url.join(&appended).ok());
-    }
-    let candidates = candidates.into_iter().flatten().collect();
+    let candidates = documents_of(&url);
     let read = |document: &Document| {
         let metadata = ServerMetadata::read(document)?;
         check_issuer(settings, issuer, &metadata)?;
@@ -208,6 +199,39 @@ pub(super) async fn server_metadata(
     reader
         .first(RequestTarget::ServerMetadata, candidates, read)
         .await
+}
+
+/// Returns where an issuer publishes its metadata, in the order of the specification.
+fn documents_of(issuer: &Url) -> Vec<Url> {
+    let mut documents = vec![
+        well_known(issuer, "oauth-authorization-server"),
+        well_known(issuer, "openid-configuration"),
+    ];
+    let path = issuer.path().trim_end_matches('/');
+    if !path.is_empty() {
+        let appended = format!("{path}/.well-known/openid-configuration");
+        documents.push(issuer.join(&appended).ok());
+    }
+    documents.into_iter().flatten().collect()
+}
+
+/// Says whether what is known of an issuer is its own word. A document that an entry names may lie
+/// anywhere on the issuer's origin, also where any user of the issuer can put one: unless it is
+/// where the issuer publishes its own, it only claims to be the issuer's. Endpoints that an entry
+/// names are the entry's word.
+pub(super) fn is_issuers_word(
+    endpoints: &Endpoints,
+    exceptions: &[(String, String)],
+    issuer: &str,
+) -> bool {
+    let at = match endpoints {
+        Endpoints::Discovered | Endpoints::Issuer(_) => return true,
+        Endpoints::Fixed { .. } => return false,
+        Endpoints::Metadata(at) => at,
+    };
+    let publishes = |name: &str| Url::parse(name).is_ok_and(|it| documents_of(&it).contains(at));
+    let mut other_names = exceptions.iter().filter(|(_, told)| told == issuer);
+    publishes(issuer) || other_names.any(|(asked, _)| publishes(asked))
 }
 
 /// Metadata under another name is not used (RFC 8414 section 3.3): byte for byte.

@@ -202,6 +202,7 @@ impl OAuthEngine {
                 records,
                 Arc::clone(&clock),
                 blocking.clone(),
+                &settings,
             ),
             person: Person::new(interaction, Arc::clone(&clock), observer.clone()),
             grant: GrantAccess::new(key, grants, blocking),

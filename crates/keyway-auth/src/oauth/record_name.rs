@@ -7,7 +7,8 @@ use ring::digest::{Context, SHA256};
 
 /// Names a record by its kind and its sign-in, without revealing the address or the account.
 ///
-/// Issuer and client are left out: they are not known before the first sign-in.
+/// What the sign-in is bound to counts only where there is such a thing, so that records of other
+/// sign-ins keep the names that they have had.
 pub(super) fn record_name(kind: &str, key: &GrantKey) -> String {
     let mut hash = Context::new(&SHA256);
     let parts = [
@@ -17,7 +18,9 @@ pub(super) fn record_name(kind: &str, key: &GrantKey) -> String {
         key.resource_uri(),
         key.account_name(),
     ];
-    for part in parts {
+    let bound = [key.issuer_uri(), key.client_id()];
+    let bound = bound.into_iter().filter(|part| !part.is_empty());
+    for part in parts.into_iter().chain(bound) {
         hash.update(&part.len().to_le_bytes());
         hash.update(part.as_bytes());
     }

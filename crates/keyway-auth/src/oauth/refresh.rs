@@ -26,7 +26,7 @@ use keyway_store::{Generation, Grant, Marked};
 use self::claiming::{ClaimStep, OwnClaim};
 use super::client::Origin;
 use super::details::Details;
-use super::discovery::{configured, resource_metadata, server_metadata};
+use super::discovery::{configured, is_issuers_word, resource_metadata, server_metadata};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata_cache::CachePolicy;
@@ -316,6 +316,12 @@ impl OAuthEngine {
         };
         let token_endpoint = found.token_endpoint?;
         if found.issuer != details.issuer || token_endpoint == details.token_endpoint {
+            return None;
+        }
+        let (endpoints, exceptions) = (&settings.endpoints, &settings.issuer_exceptions);
+        if !is_issuers_word(endpoints, exceptions, &found.issuer)
+            && token_endpoint.origin() != details.token_endpoint.origin()
+        {
             return None;
         }
         let mut moved = details.clone();

@@ -28,14 +28,14 @@ use url::Url;
 
 use super::client::{Client, Origin};
 use super::details::{Details, SignedIn};
-use super::discovery::{Discovered, discover};
+use super::discovery::{Discovered, discover, is_issuers_word};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata::ServerMetadata;
 use super::metadata_cache::{CachePolicy, MetadataReader};
 use super::registration::given;
 use super::scope::Scopes;
-use super::settings::{ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule};
+use super::settings::{ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule, Settings};
 use super::token::{Issued, TokenEndpoint, TokenKind};
 use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
@@ -328,9 +328,12 @@ impl OAuthEngine {
             client.proof,
             ClientProof::Secret(_) | ClientProof::SecretFrom(_)
         );
-        let is_named = settings.issuer.is_some()
-            || matches!(settings.endpoints, Endpoints::Fixed { .. })
+        // The person named the issuer, which may have its token endpoint elsewhere; a document that
+        // only claims to be the issuer's may not.
+        let is_persons = settings.issuer.is_some()
             || settings.issuers.iter().any(|(it, _)| *it == server.issuer);
+        let is_named = matches!(settings.endpoints, Endpoints::Fixed { .. })
+            || (is_persons && self.is_issuers_word(server));
         let Some(token) = &server.token_endpoint else {
             return Ok(());
         };
@@ -345,6 +348,16 @@ impl OAuthEngine {
             issuer: shown(&server.issuer),
             found: shown(&token.origin().ascii_serialization()),
         })
+    }
+
+    /// Says whether what is known of an authorization server is its own word.
+    fn is_issuers_word(&self, server: &ServerMetadata) -> bool {
+        let Settings {
+            endpoints,
+            issuer_exceptions,
+            ..
+        } = &self.settings;
+        is_issuers_word(endpoints, issuer_exceptions, &server.issuer)
     }
 
     /// Makes a page fit to be opened; a server elsewhere may not point a browser at this machine.
@@ -485,7 +498,10 @@ impl OAuthEngine {
         }
         let is_of = |url: &Url| url.origin() == page.origin();
         let token = server.token_endpoint.as_ref();
-        let is_issuers = Url::parse(&server.issuer).is_ok_and(|issuer| is_of(&issuer));
+        // A document that only claims to be the issuer's may send what the issuer's page gives out
+        // anywhere.
+        let is_issuers = self.is_issuers_word(server)
+            && Url::parse(&server.issuer).is_ok_and(|issuer| is_of(&issuer));
         if is_issuers || token.is_some_and(is_of) {
             return Ok(());
         }

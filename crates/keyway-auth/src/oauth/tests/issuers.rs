@@ -306,3 +306,79 @@ fn e09_each_issuer_that_we_register_with_has_a_redirect_of_its_own() {
     };
     assert_ne!(one, other);
 }
+
+/// A file that any user of the issuer can put on its origin, and an entry that names it.
+fn document_of_a_user(kit: &mut Kit) {
+    open_evil(kit);
+    let at = format!("{AS}/users/evil/metadata.json");
+    let mut document = metadata(AS);
+    document["token_endpoint"] = json!(format!("{EVIL}/token"));
+    kit.world.route(&at, [Reply::json(200, &document)]);
+    kit.settings.endpoints = Endpoints::Metadata(at.parse().unwrap());
+}
+
+#[test]
+fn a9_a_document_on_the_issuers_origin_gets_no_client_that_the_issuer_knows() {
+    let mut kit = Kit::new();
+    let registered = json!({
+        "client_id": "c-1", "client_secret": "CANARY-SECRET",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
+    kit.signed_in();
+    kit.key = kit.key.clone().plugin("evil");
+    document_of_a_user(&mut kit);
+    kit.person.go_anywhere();
+    kit.world
+        .route(REGISTER, [Reply::json(201, &json!({ "client_id": "c-2" }))]);
+    kit.call(&kit.oauth()).unwrap();
+    assert_eq!(kit.world.seen(&format!("{EVIL}/token")).len(), 1);
+    nothing_of(&kit, "CANARY-SECRET");
+    nothing_of(&kit, "c-1");
+}
+
+#[test]
+fn a9_a_document_on_the_issuers_origin_gets_no_secret_that_the_person_configured() {
+    let mut kit = Kit::new();
+    document_of_a_user(&mut kit);
+    kit.person.go_anywhere();
+    let known = (AS.to_owned(), with_secret("given", "CANARY-SECRET"));
+    kit.settings.issuers = vec![known];
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    assert!(
+        matches!(error, OAuthError::SecretElsewhere { .. }),
+        "{error}"
+    );
+    assert!(kit.world.seen(&format!("{EVIL}/token")).is_empty());
+}
+
+/// The page is the issuer's own, and what the person agrees to there would go elsewhere.
+#[test]
+fn e09_a_document_on_the_issuers_origin_sends_no_code_elsewhere_unasked() {
+    let mut kit = Kit::new();
+    document_of_a_user(&mut kit);
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    assert!(matches!(error, OAuthError::ForeignPage { .. }), "{error}");
+    let asked = kit.person.foreign_pages();
+    let [asked] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(
+        (&*asked.page, &*asked.redeemer),
+        ("as.example", "evil.example")
+    );
+    assert_eq!(kit.person.windows(), 0);
+}
+
+/// The issuer's token endpoint is down, and the entry's document names another.
+#[test]
+fn a9_a_refresh_token_does_not_follow_a_document_on_the_issuers_origin() {
+    let mut kit = Kit::new();
+    kit.signed_in();
+    document_of_a_user(&mut kit);
+    kit.world.route(TOKEN, [Reply::json(404, &json!({}))]);
+    kit.clock.advance(Duration::from_secs(3601));
+    kit.call(&kit.oauth()).unwrap_err();
+    assert_eq!(kit.world.redeemed("refresh_token").len(), 1);
+    nothing_of(&kit, "rt-1");
+}
