@@ -1,7 +1,7 @@
 //! What a person answers to a question, and what that approves.
 
 use crate::confinement::{Confinement, SandboxProfile};
-use crate::fact::{FactKind, Which};
+use crate::fact::{Fact, FactKind, Which};
 use crate::facts::confinement_fact;
 use crate::plan_digest::PlanDigest;
 use crate::{Protection, Question};
@@ -67,20 +67,53 @@ impl Question {
                 *fact = confinement_fact(&confinement);
             }
         }
-        let digest = PlanDigest {
-            plugin: &confined.plugin,
-            server: &confined.server,
-            facts: &confined.facts,
-            files: &confined.files,
-        };
-        let (all, of_plugin) = (digest.of(Which::All), digest.of(Which::OfPlugin));
-        confined.digest = all;
-        confined.of_plugin = of_plugin;
+        confined.renew_digest();
         confined.confinement = Some(confinement);
         confined.is_confined_by_answer = true;
         // It was about the other profile.
         confined.protection = None;
         Some(confined)
+    }
+
+    /// Returns the same question with more variables of the person's that the entry's helper or process
+    /// may have: they are shown, and part of what is approved.
+    #[must_use]
+    pub fn granting<'a>(&self, variables: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut granting = self.clone();
+        for name in variables {
+            if !granting.grants().any(|granted| granted == name) {
+                let fact = Fact::new(FactKind::Gets, name, "of your own, because you grant it");
+                granting.facts.push(fact);
+            }
+        }
+        // Stable: the order in which they are named does not count, nor do earlier questions.
+        granting.facts.sort_by(|one, other| {
+            let of_grants = |it: &Fact| (it.kind == FactKind::Gets).then(|| it.name.clone());
+            let kinds = one.kind.cmp(&other.kind);
+            kinds.then_with(|| of_grants(one).cmp(&of_grants(other)))
+        });
+        granting.renew_digest();
+        granting
+    }
+
+    /// Returns the variables that the entry's helper or process may have besides those that it
+    /// declares.
+    pub fn grants(&self) -> impl Iterator<Item = &str> {
+        let facts = self.facts.iter();
+        let granted = facts.filter(|fact| fact.kind == FactKind::Gets);
+        granted.map(|fact| fact.name.as_str())
+    }
+
+    fn renew_digest(&mut self) {
+        let digest = PlanDigest {
+            plugin: &self.plugin,
+            server: &self.server,
+            facts: &self.facts,
+            files: &self.files,
+        };
+        let (all, of_plugin) = (digest.of(Which::All), digest.of(Which::OfPlugin));
+        self.digest = all;
+        self.of_plugin = of_plugin;
     }
 
     /// Returns what the programs of the entry are kept from; `None` if it runs none.

@@ -54,6 +54,8 @@ pub enum FactKind {
     EnvFile,
     /// A value out of a file of the plugin's own.
     Value,
+    /// A variable that the person lets the program have, besides those that the entry declares.
+    Gets,
     /// Where requests go.
     Reaches,
     /// A variable of the person's that leaves.
@@ -79,6 +81,7 @@ impl FactKind {
         Self::Env,
         Self::EnvFile,
         Self::Value,
+        Self::Gets,
         Self::Reaches,
         Self::Sends,
         Self::Header,
@@ -98,6 +101,7 @@ impl FactKind {
             Self::Env => "env",
             Self::EnvFile => "env file",
             Self::Value => "value",
+            Self::Gets => "gets",
             Self::Reaches => "reaches",
             Self::Sends => "sends",
             Self::Header => "header",
@@ -197,6 +201,7 @@ impl Fact {
                 escaped(name),
                 escaped_word(value)
             ),
+            FactKind::Gets => format!("${{{}}} {}", escaped(name), escaped(value)),
             FactKind::Reaches => format!("{} ({})", escaped(value), escaped_word(name)),
             FactKind::Sends => format!("${{{}}} {}", escaped(name), escaped(value)),
             FactKind::Header => format!("{}: {}", escaped(name), escaped_word(value)),

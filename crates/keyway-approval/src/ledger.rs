@@ -62,8 +62,8 @@ impl<'a> Ledger<'a> {
         Ok(record.and_then(|record| Manifest::from_bytes(record.value.expose())))
     }
 
-    /// Records an approval; variables that were granted stay, and so does what was approved of the
-    /// same entry for other values of the person's variables.
+    /// Records an approval; what was approved of the same entry for other values of the person's
+    /// variables stays.
     ///
     /// # Errors
     ///
@@ -78,24 +78,6 @@ impl<'a> Ledger<'a> {
             sealed.put(&key, &files.to_bytes())?;
         }
         self.put(source, &Approval::beside(question, earlier))
-    }
-
-    /// Lets the helper or process of an approved entry have one more variable.
-    ///
-    /// Returns `false` if nothing was approved for it yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`VaultError`] if the vault cannot be read or written.
-    pub fn grant(&self, source: &Path, server: &str, variable: &str) -> Result<bool, VaultError> {
-        let Some(mut approval) = self.find(source, server)? else {
-            return Ok(false);
-        };
-        if !approval.grants.iter().any(|granted| granted == variable) {
-            approval.grants.push(variable.to_owned());
-            self.put(source, &approval)?;
-        }
-        Ok(true)
     }
 
     /// Takes an approval back; returns whether there was one.

@@ -213,7 +213,7 @@ impl Question {
             facts: &facts,
             files: &files,
         };
-        Some(Self {
+        let question = Self {
             plugin: plugin.to_owned(),
             server: server.name.clone(),
             source: root.to_path_buf(),
@@ -225,7 +225,20 @@ impl Question {
             protection: None,
             confinement: line.is_some().then(|| confinement.clone()),
             is_confined_by_answer: false,
-        })
+        };
+        Some(question.with_earlier_grants(store))
+    }
+
+    /// The same with the variables that were granted before: they are shown with whatever is asked
+    /// next. What an earlier version approved, which did not count them, stays approved.
+    fn with_earlier_grants(self, store: Option<&dyn ApprovalStore>) -> Self {
+        let find = |store: &dyn ApprovalStore| store.find(&self.source, &self.server).ok()?;
+        match store.and_then(find) {
+            Some(before) if !before.grants.is_empty() && !before.covers(&self.digest) => {
+                self.granting(before.grants.iter().map(String::as_str))
+            }
+            _ => self,
+        }
     }
 
     /// Returns what a person would be asked about the entries of a text that lies in no plugin: for

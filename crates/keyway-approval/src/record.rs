@@ -42,21 +42,22 @@ struct State {
 }
 
 impl Approval {
-    /// Approves what is asked, without further variables.
+    /// Approves what is asked, with the variables that it names.
     #[must_use]
     pub fn of(question: &Question) -> Self {
         Self {
             plugin: question.plugin.clone(),
             server: question.server.clone(),
             source: question.source.to_string_lossy().into_owned(),
-            grants: Vec::new(),
+            grants: question.grants().map(str::to_owned).collect(),
             confined: question.is_confined_by_answer,
             states: vec![State::of(question)],
         }
     }
 
-    /// Approves what is asked beside what was approved `before`: variables that were granted stay,
-    /// and so do states that differ in the person's own variables alone.
+    /// Approves what is asked beside what was approved `before`: states that differ in the person's
+    /// own variables alone stay. Variables that were granted before stay if the question shows them, or
+    /// if what is asked was approved by an earlier version, which did not show them.
     #[must_use]
     pub fn beside(question: &Question, before: Option<Self>) -> Self {
         let mut approval = Self::of(question);
@@ -65,6 +66,7 @@ impl Approval {
         };
         let of_plugin = question.of_plugin.to_string();
         let digest = question.digest.to_string();
+        let was_covered = before.covers(&question.digest);
         let keeps = |state: &State| state.of_plugin == of_plugin && state.digest != digest;
         let mut states: Vec<State> = before.states.into_iter().filter(keeps).collect();
         let surplus = states.len().saturating_sub(MOST_STATES - 1);
@@ -75,7 +77,10 @@ impl Approval {
         let stays = before.confined && question.confinement().is_some_and(is_confined);
         Self {
             confined: approval.confined || stays,
-            grants: before.grants,
+            grants: match was_covered {
+                true => before.grants,
+                false => approval.grants,
+            },
             states,
             ..approval
         }

@@ -807,16 +807,14 @@ fn an_approval_of_an_earlier_version_is_asked_again_with_that_reason() {
 }
 
 #[test]
-fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
+fn an_approval_is_found_until_it_is_revoked() {
     let place = Place::new();
     let folders = Folders::below(place.folder.path().join("kw"));
     let vault = Vault::open(&folders, KeySources::default()).unwrap();
     let ledger = Ledger::new(&vault, "default", None).unwrap();
     place.file("index.js", "1");
     let question = place.ask(r#""command": "node""#);
-    assert!(!ledger.grant(&place.root, "s", "X").unwrap());
     ledger.approve(&question).unwrap();
-    assert!(ledger.grant(&place.root, "s", "X").unwrap());
     assert!(ledger.find_files(&place.root, "s").unwrap().is_some());
     let changed = place.ask(r#""command": "deno""#);
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
@@ -824,11 +822,61 @@ fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
     ledger.approve(&changed).unwrap();
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
     assert!(found.covers(&changed.digest) && !found.covers(&question.digest));
-    assert_eq!(found.grants, ["X"]);
     assert_eq!(ledger.list().unwrap().len(), 1);
     assert!(ledger.revoke(&place.root, "s").unwrap());
     assert!(ledger.find(&place.root, "s").unwrap().is_none());
     assert!(ledger.find_files(&place.root, "s").unwrap().is_none());
+}
+
+/// What is shown is what is hashed, a variable that the person grants included.
+#[test]
+fn e07_a_granted_variable_is_shown_and_asked_for_by_its_own_digest() {
+    let place = Place::new();
+    let fields = r#""command": "node""#;
+    let question = place.ask(fields);
+    let granting = question.granting(["B", "A", "B"]);
+    assert_ne!(granting.digest, question.digest);
+    assert_eq!(granting.digest, question.granting(["A", "B"]).digest);
+    assert_ne!(granting.digest, question.granting(["A"]).digest);
+    let text = granting.to_string();
+    for line in [
+        "  gets      ${A} of your own",
+        "  gets      ${B} of your own",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    place.store.approve(&granting).unwrap();
+    let approval = place.store.find(&place.root, "s").unwrap().unwrap();
+    assert_eq!(approval.grants, ["A", "B"]);
+    assert!(!approval.covers(&question.digest));
+    assert!(place.is_approved(fields), "the next look finds them");
+    // Asked again for another reason, the person sees them, and agrees to them again.
+    let changed = place.ask(r#""command": "deno""#);
+    assert_eq!(changed.grants().collect::<Vec<_>>(), ["A", "B"]);
+    assert!(changed.to_string().contains("${A} of your own"));
+    place.store.approve(&changed).unwrap();
+    let approval = place.store.find(&place.root, "s").unwrap().unwrap();
+    assert_eq!(approval.grants, ["A", "B"]);
+}
+
+#[test]
+fn a_grant_of_an_earlier_version_stays_approved_and_is_shown_with_the_next_question() {
+    let place = Place::new();
+    let fields = r#""command": "node""#;
+    place.approve(fields);
+    {
+        let mut approvals = place.store.approvals.lock().unwrap();
+        approvals.get_mut("s").unwrap().grants.push("X".to_owned());
+    }
+    assert!(place.is_approved(fields));
+    let again = place.ask(fields);
+    assert_eq!(again.grants().count(), 0);
+    // Files were rewritten with what they held: stored anew, the grant stays.
+    place.store.approve(&again).unwrap();
+    let approval = place.store.find(&place.root, "s").unwrap().unwrap();
+    assert_eq!(approval.grants, ["X"]);
+    let changed = place.ask(r#""command": "deno""#);
+    assert_eq!(changed.grants().collect::<Vec<_>>(), ["X"]);
 }
 
 /// By flag: `cargo test --release -p keyway --lib -- --ignored a_tree_of_50_000_files --nocapture`.

@@ -216,7 +216,8 @@ impl Grant<'_> {
         // All are looked at before any is approved: a wrong name approves nothing.
         let mut questions = Vec::new();
         for name in &names {
-            match plugin.question(name)? {
+            let variables = self.variables.iter().map(String::as_str);
+            match plugin.question(name)?.map(|it| it.granting(variables)) {
                 Some(question) if self.is_approved(&question, store)? => {
                     self.context.print_aside(&format!(
                         "`{}` is already approved, and nothing has changed\n",
@@ -263,7 +264,7 @@ impl Grant<'_> {
         question: &Question,
         store: &dyn ApprovalStore,
     ) -> Result<bool, CliError> {
-        if self.confined || !self.variables.is_empty() || io::stdin().is_terminal() {
+        if self.confined || io::stdin().is_terminal() {
             return Ok(false);
         }
         let approval = store.find(&question.source, &question.server);
@@ -277,13 +278,6 @@ impl Grant<'_> {
             let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
             page.join("\n")
         };
-        if !self.variables.is_empty() {
-            let names: Vec<String> = self.variables.iter().map(|it| printable(it)).collect();
-            self.context.print_aside(&format!(
-                "`--env` also passes {} of your shell to what is approved here:\n",
-                names.join(", ")
-            ));
-        }
         let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
         if !self.digests.is_empty() {
             self.context.print_aside(&page());
@@ -308,14 +302,6 @@ impl Grant<'_> {
 
     fn store(&self, host: &Host, question: &Question) -> Result<(), CliError> {
         host.store_approval(question)?;
-        if !self.variables.is_empty() {
-            with_ledger(&self.reach.profile(self.context)?, |ledger| {
-                for variable in self.variables {
-                    ledger.grant(&question.source, &question.server, variable)?;
-                }
-                Ok(())
-            })?;
-        }
         let events = self.context.events.for_plugin(&question.plugin);
         events.emit(Kind::TrustDecided, Some(&question.server), None);
         Ok(())
