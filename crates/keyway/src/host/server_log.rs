@@ -9,7 +9,7 @@ use keyway_transport::LogFile;
 #[cfg(feature = "stdio")]
 use keyway_transport::{ChildStream, Log};
 
-use super::variable_scope::owner;
+use super::owner::Owner;
 use super::{Host, Plugin};
 #[cfg(feature = "stdio")]
 use crate::connect::Target;
@@ -51,7 +51,10 @@ impl Host {
     }
 
     fn log_path(&self, plugin: &str, root: &Path, server: &str) -> Option<PathBuf> {
-        let folder = self.log_folder.as_ref()?.join(owner(plugin, root));
+        let folder = self
+            .log_folder
+            .as_ref()?
+            .join(Owner::new(plugin, root).id());
         Some(folder.join(format!("{}.log", path_segment(server))))
     }
 }

@@ -5,11 +5,10 @@
 //! of a variable wins.
 
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Variables};
-use keyway_config::names::stable_id;
 use keyway_config::plugin::Plugin;
 use keyway_config::template::is_asked_for;
 use keyway_secret::Secret;
@@ -17,6 +16,7 @@ use keyway_store::StoreError;
 
 use super::VariableSources;
 use super::error::Error;
+use super::owner::Owner;
 use crate::env_file;
 use crate::load::Loaded;
 #[cfg(feature = "vault")]
@@ -42,7 +42,9 @@ pub struct VariableScope {
     kept: Option<Arc<LazyVariables>>,
     host: HostVariables,
     /// What tells the values apart that different plugins ask for under one name.
-    owner: String,
+    owner: Owner,
+    /// Where Keyway keeps its data.
+    data: Option<PathBuf>,
 }
 
 impl VariableScope {
@@ -60,7 +62,8 @@ impl VariableScope {
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
             host: sources.host_variables(&loaded.plugin),
-            owner: owner(&loaded.plugin.name(), &loaded.plugin.root),
+            owner: Owner::new(&loaded.plugin.name(), &loaded.plugin.root),
+            data: sources.data.clone(),
         };
         // The name of an env file may hold a variable; what is in the file cannot decide it.
         let (inside, outside) = loaded.named_variables(&scope.scope());
@@ -107,7 +110,7 @@ impl VariableScope {
     #[must_use]
     pub fn kept_name(&self, name: &str) -> String {
         if is_asked_for(name) {
-            format!("{name}__{}", self.owner)
+            format!("{name}__{}", self.owner.id())
         } else {
             name.to_owned()
         }
@@ -117,8 +120,17 @@ impl VariableScope {
     fn own(&self, name: &str) -> Option<Secret<String>> {
         let is_own = is_asked_for(name) && self.overrides.get(name).is_none();
         let kept = self.kept().filter(|_| is_own)?;
-        kept.get(&self.kept_name(name))
-            .filter(|value| !value.expose().is_empty())
+        let value = |id: &str| {
+            let found = kept.get(&format!("{name}__{id}"));
+            found.filter(|value| !value.expose().is_empty())
+        };
+        value(self.owner.id()).or_else(|| {
+            // An earlier version kept it.
+            let earlier = value(self.owner.earlier_id())?;
+            self.owner
+                .owns_earlier(self.data.as_deref()?)
+                .then_some(earlier)
+        })
     }
 
     /// The sources, the first of which wins.
@@ -203,10 +215,10 @@ impl VariableSources {
 
     /// Returns the host's own variables for a plugin.
     fn host_variables(&self, plugin: &Plugin) -> HostVariables {
-        let own = || owner(&plugin.name(), &plugin.root);
+        let owner = Owner::new(&plugin.name(), &plugin.root);
         let below = |name: &str| {
-            let data = self.data.as_ref();
-            data.map_or_else(PathBuf::new, |data| data.join(name).join(own()))
+            let data = self.data.as_deref();
+            data.map_or_else(PathBuf::new, |data| owner.folder(data, &data.join(name)))
         };
         HostVariables {
             plugin_data: below("plugins"),
@@ -218,34 +230,15 @@ impl VariableSources {
     }
 }
 
-/// Stands for a plugin, the same after an upgrade.
-pub(super) fn owner(plugin: &str, root: &Path) -> String {
-    let source = unversioned(root);
-    stable_id(&[plugin, &source.to_string_lossy()])
-}
-
 #[cfg(feature = "vault")]
 fn lazy(vault: &Arc<KeptVault>) -> Arc<LazyVariables> {
     Arc::new(LazyVariables::new(Arc::clone(vault)))
 }
 
-/// Drops what looks like a version from a path, so that an upgrade keeps its data.
-fn unversioned(path: &Path) -> PathBuf {
-    let is_version = |component: &Component<'_>| {
-        let name = component.as_os_str().to_string_lossy();
-        let number = name.strip_prefix('v').unwrap_or(&name);
-        number.contains('.')
-            && number
-                .split('.')
-                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    path.components()
-        .filter(|component| !is_version(component))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn sources(data: Option<&str>) -> VariableSources {
@@ -295,7 +288,8 @@ mod tests {
             #[cfg(feature = "vault")]
             kept: None,
             host: HostVariables::default(),
-            owner: "0123456789abcdef".to_owned(),
+            owner: Owner::new("acme", Path::new("/plugins/acme")),
+            data: None,
         }
     }
 
@@ -303,7 +297,8 @@ mod tests {
     fn only_what_plugins_ask_for_is_kept_under_a_name_of_its_own() {
         let scope = scope([&[], &[], &[]]);
         assert_eq!(scope.kept_name("API_KEY"), "API_KEY");
-        assert_eq!(scope.kept_name("INPUT_KEY"), "INPUT_KEY__0123456789abcdef");
+        let own = format!("INPUT_KEY__{}", scope.owner.id());
+        assert_eq!(scope.kept_name("INPUT_KEY"), own);
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! What stands for a plugin wherever something is kept for it alone: its data, the folders of its
+//! programs, the values that it asked for.
+//!
+//! It is a cryptographic hash of the name and the source. Earlier versions used one of 64 bits for
+//! which a plugin can choose its name so that it stands for another plugin as well. What they kept
+//! stays where it is, and belongs to the plugin that is seen first with it: that is written down, and
+//! no other plugin gets it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use blake2::{Blake2b256, Digest as _};
+use keyway_config::names::stable_id;
+
+/// A plugin by its name and its source, the same after an upgrade.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    id: String,
+    earlier_id: String,
+}
+
+impl Owner {
+    pub(super) fn new(plugin: &str, root: &Path) -> Self {
+        let source = unversioned(root);
+        let mut hash = Blake2b256::new();
+        for part in [plugin.as_bytes(), source.as_os_str().as_bytes()] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        let hash = hash.finalize();
+        let half = hash.iter().take(ID_BYTES);
+        Self {
+            id: half.map(|byte| format!("{byte:02x}")).collect(),
+            earlier_id: stable_id(&[plugin, &source.to_string_lossy()]),
+        }
+    }
+
+    /// Returns what stands for the plugin.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns what stood for the plugin in earlier versions, and can stand for another.
+    pub(super) fn earlier_id(&self) -> &str {
+        &self.earlier_id
+    }
+
+    /// Returns the plugin's folder in `parent`, below Keyway's own `data` folder: that of an earlier
+    /// version if there is one and it is the plugin's. It keeps its name, since what is installed in
+    /// it may hold its path.
+    pub(super) fn folder(&self, data: &Path, parent: &Path) -> PathBuf {
+        let earlier = parent.join(&self.earlier_id);
+        if earlier.is_dir() && self.owns_earlier(data) {
+            return earlier;
+        }
+        parent.join(&self.id)
+    }
+
+    /// Says whether what an earlier version kept under [`Self::earlier_id`] is this plugin's: no other
+    /// was seen with it before. What is seen first is written down in `data`, which no program of a
+    /// plugin can write.
+    pub(super) fn owns_earlier(&self, data: &Path) -> bool {
+        let folder = data.join(OWNERS);
+        let file = folder.join(&self.earlier_id);
+        match fs::read(&file) {
+            Ok(owner) => owner == self.id.as_bytes(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.take(&folder, &file).is_ok()
+                    && fs::read(&file).is_ok_and(|owner| owner == self.id.as_bytes())
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Writes this plugin down, unless another process has just written one.
+    fn take(&self, folder: &Path, file: &Path) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        // Whole or not at all, and never in place of another: a link fails if the name is taken.
+        let unfinished = folder.join(format!("{}.{}", self.id, std::process::id()));
+        let mut written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        written.write_all(self.id.as_bytes())?;
+        let linked = fs::hard_link(&unfinished, file);
+        drop(fs::remove_file(&unfinished));
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Drops what looks like a version from a path, so that an upgrade keeps its data.
+fn unversioned(path: &Path) -> PathBuf {
+    let is_version = |component: &Component<'_>| {
+        let name = component.as_os_str().to_string_lossy();
+        let number = name.strip_prefix('v').unwrap_or(&name);
+        number.contains('.')
+            && number
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    path.components()
+        .filter(|component| !is_version(component))
+        .collect()
+}
+
+/// 128 bits: to stand for a given plugin, another would have to find all of them.
+const ID_BYTES: usize = 16;
+/// Below Keyway's data folder: a file for each earlier id, with the id of the plugin that it is of.
+const OWNERS: &str = "owners";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two plugins, one of which has a name that was chosen so that both are the same in 64 bits.
+    fn collision() -> (Owner, Owner) {
+        let victim = Owner::new("acme", Path::new("/plugins/acme"));
+        let mut hostile = Owner::new("evil", Path::new("/plugins/evil"));
+        hostile.earlier_id.clone_from(&victim.earlier_id);
+        (victim, hostile)
+    }
+
+    #[test]
+    fn what_an_earlier_version_kept_is_used_by_one_plugin_alone() {
+        let data = tempfile::TempDir::new().unwrap();
+        let (victim, hostile) = collision();
+        for parent in ["plugins", "programs"] {
+            let parent = data.path().join(parent);
+            let earlier = parent.join(&victim.earlier_id);
+            fs::create_dir_all(&earlier).unwrap();
+            for _ in 0..2 {
+                assert_eq!(victim.folder(data.path(), &parent), earlier);
+                let other = hostile.folder(data.path(), &parent);
+                assert_eq!(other, parent.join(hostile.id()));
+            }
+        }
+        assert!(!hostile.owns_earlier(data.path()));
+        let noted = fs::read_dir(data.path().join(OWNERS)).unwrap();
+        assert_eq!(noted.count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn a_plugin_without_an_earlier_folder_gets_one_by_its_own_hash() {
+        let data = tempfile::TempDir::new().unwrap();
+        let (victim, hostile) = collision();
+        let parent = data.path().join("plugins");
+        let (one, other) = (&victim, &hostile);
+        assert_ne!(one.id(), other.id());
+        assert_eq!(one.id().len(), 32);
+        assert_eq!(one.folder(data.path(), &parent), parent.join(one.id()));
+        assert!(!data.path().join(OWNERS).exists(), "nothing is written");
+    }
+
+    /// Names in which the border between name and source, or bytes that are not text, would be lost.
+    #[test]
+    fn names_and_sources_are_told_apart_byte_by_byte() {
+        use std::ffi::OsStr;
+        let id = |name: &str, root: &[u8]| {
+            let owner = Owner::new(name, Path::new(OsStr::from_bytes(root)));
+            owner.id
+        };
+        assert_ne!(id("a", b"/b"), id("a\0/b", b""));
+        assert_ne!(id("a", b"/\xfe"), id("a", b"/\xff"));
+        assert_eq!(id("a", b"/x/1.2.0/y"), id("a", b"/x/v2.0/y"));
+    }
+}
