@@ -19,6 +19,7 @@ mod error;
 mod moving;
 mod oauth_settings;
 mod offers;
+mod owner;
 #[cfg(feature = "stdio")]
 mod places;
 mod plan;
@@ -372,6 +373,10 @@ impl std::fmt::Debug for Host {
 #[cfg(test)]
 #[cfg(all(feature = "callback", feature = "vault"))]
 mod tests;
+
+#[cfg(test)]
+#[cfg(all(feature = "callback", feature = "vault"))]
+mod same_name_tests;
 
 #[cfg(test)]
 #[cfg(not(feature = "stdio"))]

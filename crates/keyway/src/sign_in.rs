@@ -2,6 +2,7 @@
 //! person is asked.
 
 mod attending;
+mod binding;
 #[cfg(feature = "callback")]
 mod consent;
 mod orphans;
@@ -10,6 +11,7 @@ mod stores;
 #[cfg(all(feature = "callback", feature = "vault"))]
 mod turn;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use blake2::{Blake2b256, Digest as _};
@@ -38,6 +40,7 @@ pub use self::sign_in_gate::SignInGate;
 pub use self::stores::Stores;
 
 pub(crate) use self::attending::look_after;
+pub(crate) use self::binding::{endpoints, entry_text, resource};
 pub(crate) use self::orphans::OrphanWatch;
 
 use crate::in_flight::InFlight;
@@ -120,13 +123,57 @@ impl Accounts {
         &self.profile
     }
 
-    /// Names the sign-in of an entry.
+    /// Names the sign-in of an entry. Blocks: for an entry that says how to sign in, the store is
+    /// looked at.
     ///
-    /// Another address, tenant header or account is another sign-in. What they are is hashed: it
-    /// may come from a variable, and names are stored in the open. Issuer and client stand inside
-    /// the sealed row, since they are not known before the sign-in.
+    /// Another address, tenant header or account is another sign-in, and so is one as another
+    /// client, at other endpoints, for another resource, or by a grant that the person set for the
+    /// plugin at `root`. The name that a plugin gives itself alone reaches no sign-in. What all that
+    /// is, is hashed: it may come from a variable, and names are stored in the open. The issuer that a
+    /// server names stands inside the sealed row, since it is not known before the sign-in.
     #[must_use]
-    pub fn key(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> GrantKey {
+    pub fn key(&self, plugin: &str, server: &str, root: &Path, remote: &RemoteSpec) -> GrantKey {
+        let unbound = self.unbound_key(plugin, server, remote);
+        let own = self.settings.server(&format!("{plugin}:{server}"), root);
+        let binding = binding::binding(own.map(|own| &own.oauth), remote);
+        let name = binding.name();
+        if name.is_empty() {
+            return unbound;
+        }
+        let bound = unbound.clone().client(name);
+        let grants = &self.stores.grants;
+        // Sign-ins of earlier versions have no binding in their name, and stay where they are.
+        if matches!(grants.read(&bound), Ok(None))
+            && let Ok(Some(earlier)) = grants.read(&unbound)
+            && binding.is_of(&earlier)
+        {
+            return unbound;
+        }
+        bound
+    }
+
+    /// Names the sign-in of an entry of which a part that decides is not known any more, because its
+    /// variable is gone: whichever there is for the server at this address, to end it. Blocks.
+    pub(crate) fn any_key(
+        &self,
+        plugin: &str,
+        server: &str,
+        root: &Path,
+        remote: &RemoteSpec,
+    ) -> GrantKey {
+        let key = self.key(plugin, server, root, remote);
+        let grants = &self.stores.grants;
+        if matches!(grants.read(&key), Ok(Some(_))) {
+            return key;
+        }
+        let listed = grants.list(&self.profile).unwrap_or_default();
+        let mut keys = listed.into_iter().map(|listed| listed.grant);
+        let unbound = self.unbound_key(plugin, server, remote);
+        let found = keys.find(|it| it.clone().client("") == unbound);
+        found.unwrap_or(key)
+    }
+
+    fn unbound_key(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> GrantKey {
         GrantKey::new(&self.profile)
             .plugin(plugin)
             .server(server)
@@ -176,9 +223,10 @@ impl Accounts {
         &self,
         plugin: &str,
         server: &str,
+        root: &Path,
         remote: &RemoteSpec,
     ) -> Result<Option<SignIn>, StoreError> {
-        let key = self.key(plugin, server, remote);
+        let key = self.key(plugin, server, root, remote);
         let grant = self.stores.grants.read(&key)?;
         Ok(grant.as_ref().and_then(SignIn::of).map(|mut found| {
             found.required_scopes = required_scopes(&*self.stores.registrations, &key);
@@ -202,9 +250,10 @@ impl Accounts {
         &self,
         plugin: &str,
         server: &str,
+        root: &Path,
         remote: &RemoteSpec,
     ) -> Result<Option<MovedGrant>, StoreError> {
-        let key = self.key(plugin, server, remote);
+        let key = self.key(plugin, server, root, remote);
         let vault = match &self.vault {
             Some(vault) => vault.existing()?,
             None => None,
@@ -215,7 +264,11 @@ impl Accounts {
         if vault.read(&key)?.is_some() {
             return Ok(None);
         }
-        Ok(vault.moved_grant(&key)?)
+        if let Some(moved) = vault.moved_grant(&key)? {
+            return Ok(Some(moved));
+        }
+        // It was moved by an earlier version.
+        Ok(vault.moved_grant(&self.unbound_key(plugin, server, remote))?)
     }
 
     /// Finds a process that has a new sign-in in memory alone. What cannot be read says nothing.
@@ -224,9 +277,10 @@ impl Accounts {
         &self,
         plugin: &str,
         server: &str,
+        root: &Path,
         remote: &RemoteSpec,
     ) -> Option<UnstoredSignIn> {
-        let key = self.key(plugin, server, remote);
+        let key = self.key(plugin, server, root, remote);
         let vault = self.vault.as_ref()?.existing().ok()??;
         let process = vault.unstored_sign_in(&key)?;
         Some(UnstoredSignIn::of(process))

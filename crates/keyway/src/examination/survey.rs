@@ -148,12 +148,14 @@ impl Surveyed<'_> {
         let Ok(server) = &self.status.entry.server else {
             return Ok(());
         };
-        let spec = resolve(server, &host.variable_scope(self.loaded)?.scope());
+        let variables = host.variable_scope(self.loaded)?;
+        let root = &variables.host_variables().plugin_root;
+        let spec = resolve(server, &variables.scope());
         let Ok(SpecEndpoint::Remote(remote)) = spec.map(|spec| spec.endpoint) else {
             return Ok(());
         };
         let plugin = &self.diagnosis.plugin.clone();
-        let found = accounts.status(plugin, &server.name, &remote)?;
+        let found = accounts.status(plugin, &server.name, root, &remote)?;
         if let Some(kept) = found.as_ref().filter(|kept| kept.ended) {
             let fault = kept.fault().map(|fault| format!(": {fault}"));
             let code = Code::RefreshFailed;
@@ -166,12 +168,12 @@ impl Surveyed<'_> {
         }
         #[cfg(feature = "vault")]
         if found.is_none() {
-            let moved = accounts.moved(&self.diagnosis.plugin, &server.name, &remote)?;
+            let moved = accounts.moved(plugin, &server.name, root, &remote)?;
             self.diagnosis.moved_to = moved.map(|moved| moved.fingerprint);
         }
         #[cfg(feature = "vault")]
         {
-            let unstored = accounts.unstored_sign_in(plugin, &server.name, &remote);
+            let unstored = accounts.unstored_sign_in(plugin, &server.name, root, &remote);
             self.diagnosis.unstored_sign_in = unstored;
         }
         let is_open = || accounts.is_known_open(plugin, &server.name, &remote);

@@ -35,7 +35,8 @@ impl Approved<Plan> {
         let SpecEndpoint::Remote(remote) = &self.spec().endpoint else {
             return Ok(None);
         };
-        Ok(accounts.moved(self.plugin(), self.server(), remote)?)
+        let root = &self.target().host.plugin_root;
+        Ok(accounts.moved(self.plugin(), self.server(), root, remote)?)
     }
 
     /// Stores a sign-in that another vault sealed for this one.
@@ -60,7 +61,8 @@ impl Approved<Plan> {
         };
         let accounts = self.host().accounts.as_ref().ok_or(Error::NoHome)?;
         let vault = accounts.vault.as_ref().ok_or(Error::NoHome)?;
-        let key = accounts.key(self.plugin(), self.server(), remote);
+        let root = &self.target().host.plugin_root;
+        let key = accounts.key(self.plugin(), self.server(), root, remote);
         Ok((accounts, vault.get().map_err(StoreError::from)?, key))
     }
 }

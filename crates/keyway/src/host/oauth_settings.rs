@@ -20,8 +20,8 @@ use keyway_transport::{ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, Hos
 
 use super::Host;
 use crate::connect::Target;
-use crate::settings::{self, Dpop, Grant, Resource, SecretSource, ServerOAuth};
-use crate::sign_in::Accounts;
+use crate::settings::{self, Dpop, Grant, SecretSource, ServerOAuth};
+use crate::sign_in::{Accounts, endpoints, entry_text, resource};
 
 /// Puts together how to sign in to one server.
 pub(super) fn settings(
@@ -33,10 +33,7 @@ pub(super) fn settings(
     let none = ServerOAuth::default();
     let own = own(accounts, target).unwrap_or(&none);
     let global = &accounts.settings.oauth;
-    let text = |name: &str| {
-        let found = remote.oauth.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.value().expose().as_str())
-    };
+    let text = |name: &str| entry_text(remote, name);
     let mut made = Settings::default();
     made.identity = accounts.identity.clone();
     made.client_metadata_url
@@ -60,13 +57,8 @@ pub(super) fn settings(
     let entry_scopes = (!remote.scopes.is_empty()).then(|| remote.scopes.clone());
     made.scopes = own.scopes.clone().or(entry_scopes);
     made.redirect = redirect(accounts, remote, text("redirectUri"));
-    made.endpoints = endpoints(text);
-    made.resource = match (&own.resource, text("resource")) {
-        (Some(Resource::Omit), _) | (None, Some("omit")) => ResourceRule::Omit,
-        (Some(Resource::Use(name)), _) => ResourceRule::Exactly(name.clone()),
-        (None, Some(name)) => ResourceRule::Exactly(name.to_owned()),
-        (None, None) => ResourceRule::Declared,
-    };
+    made.endpoints = endpoints(remote);
+    made.resource = resource(Some(own), remote);
     if own.dangerous_assume_s256 || text("pkce") == Some("assume-s256") {
         made.pkce = PkceRule::AssumeS256;
     }
@@ -215,20 +207,6 @@ fn redirect(accounts: &Accounts, remote: &RemoteSpec, uri: Option<&str>) -> Redi
     let configured = ports.filter_map(|issuer| issuer.callback_port).next();
     redirect.port = remote.callback_port.or(configured);
     redirect
-}
-
-fn endpoints<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Endpoints {
-    let url = |name| text(name).and_then(|text| text.parse().ok());
-    if let (Some(authorization), Some(token)) = (url("authorizationUrl"), url("tokenUrl")) {
-        return Endpoints::Fixed {
-            authorization,
-            token,
-        };
-    }
-    match url("authServerMetadataUrl") {
-        Some(url) => Endpoints::Metadata(url),
-        None => Endpoints::Discovered,
-    }
 }
 
 /// Returns where a secret comes from, to be asked each time it is needed.

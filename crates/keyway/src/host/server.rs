@@ -279,7 +279,8 @@ impl Approved<Plan> {
         else {
             return Ok(None);
         };
-        Ok(accounts.status(self.plugin(), self.server(), remote)?)
+        let root = &self.target().host.plugin_root;
+        Ok(accounts.status(self.plugin(), self.server(), root, remote)?)
     }
 
     /// Returns what a connection depends on; `around` is what else counts in this process.
@@ -351,7 +352,7 @@ impl Approved<Plan> {
         verified.map_err(|file| ConnectError::from(TransportError::Changed { file }).into())
     }
 
-    fn target(&self) -> Target<'_> {
+    pub(super) fn target(&self) -> Target<'_> {
         Target {
             plugin: self.plan.plugin(),
             spec: &self.spec,

@@ -31,6 +31,8 @@ pub struct SignOutPlan {
     spec: ServerSpec,
     host_variables: HostVariables,
     missing: Vec<String>,
+    /// Whether something that decides which sign-in it is could not be filled in.
+    is_partial: bool,
 }
 
 impl SignOutPlan {
@@ -46,12 +48,12 @@ impl SignOutPlan {
         let is_approved = question.is_none_or(|question| is_approved(host, &question));
         let redacted = (!is_approved).then(|| redacted(server));
         let server = redacted.as_ref().unwrap_or(server);
-        let mut missing = Vec::new();
+        let (mut missing, mut is_partial) = (Vec::new(), false);
         let mut made = resolve(server, &scope);
         if let Err(errors) = &made {
             let reduced = Reduced::new(server, errors);
             made = resolve(&reduced.server, &scope);
-            missing = reduced.missing;
+            (missing, is_partial) = (reduced.missing, reduced.is_partial);
         }
         let spec = match (made, variables.take_store_error()) {
             (Ok(spec), _) => spec,
@@ -69,6 +71,7 @@ impl SignOutPlan {
             spec,
             host_variables: variables.host_variables().clone(),
             missing,
+            is_partial,
         })
     }
 
@@ -82,7 +85,12 @@ impl SignOutPlan {
     #[must_use]
     pub fn oauth(&self) -> Option<Authorization> {
         // Signing out starts no program.
-        self.host.oauth(self.target(&Confinement::default()))
+        let confinement = Confinement::default();
+        let target = self.target(&confinement);
+        match self.is_partial {
+            true => self.host.oauth_named(target, Accounts::any_key),
+            false => self.host.oauth(target),
+        }
     }
 
     fn target<'a>(&'a self, confinement: &'a Confinement) -> Target<'a> {
@@ -200,6 +208,8 @@ struct Reduced {
     server: DeclaredServer,
     /// The variables that the proof of the client comes from, and that are not set.
     missing: Vec<String>,
+    /// Whether something is left out that decides which sign-in it is.
+    is_partial: bool,
 }
 
 impl Reduced {
@@ -212,6 +222,7 @@ impl Reduced {
         };
         let mut server = server.clone();
         let mut missing: Vec<String> = Vec::new();
+        let mut is_partial = false;
         server.env.retain(|field| !fails(&field.value.pointer));
         if let Endpoint::Remote(remote) = &mut server.endpoint
             && let OAuth::Configured(fields) = &mut remote.oauth
@@ -225,17 +236,23 @@ impl Reduced {
             }
             missing.dedup();
             fields.scopes.retain(|field| !fails(&field.pointer));
-            if fields.strings.iter().any(|it| fails(&it.value.pointer)) {
+            let mut strings = fields.strings.iter();
+            is_partial = strings.any(|it| it.name != SECRET && fails(&it.value.pointer));
+            fields.strings.retain(|it| !fails(&it.value.pointer));
+            if is_partial {
                 // The revocation endpoint was learned at the sign-in.
                 fields.strings.retain(|it| is_proof(&it.name));
-                fields.strings.retain(|it| !fails(&it.value.pointer));
             }
             // A secret without a client is not a proof.
             if fields.get(CLIENT).is_none() {
-                fields.strings.clear();
+                fields.strings.retain(|it| it.name != SECRET);
             }
         }
-        Self { server, missing }
+        Self {
+            server,
+            missing,
+            is_partial,
+        }
     }
 }
 

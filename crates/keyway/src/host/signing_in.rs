@@ -1,11 +1,12 @@
 //! The sign-in of an entry, put together from the host's ports, its settings and the entry.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use keyway_auth::oauth::{Endpoints, OAuth, Ports, Server, SignInStores};
 use keyway_auth::ports::ExchangeCarrier;
 use keyway_config::method::Method;
-use keyway_config::resolve::SpecEndpoint;
+use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
 use keyway_store::GrantKey;
 use keyway_transport::OAuthHttp;
 use url::Url;
@@ -23,6 +24,15 @@ use crate::sign_in::{Accounts, SignInGate, fingerprint};
 impl Host {
     /// Returns the sign-in of an entry; none if it is not by OAuth.
     pub(super) fn oauth(&self, target: Target<'_>) -> Option<OAuth> {
+        self.oauth_named(target, Accounts::key)
+    }
+
+    /// Returns the sign-in of an entry under the name that `name` gives it.
+    pub(super) fn oauth_named(
+        &self,
+        target: Target<'_>,
+        name: impl FnOnce(&Accounts, &str, &str, &Path, &RemoteSpec) -> GrantKey,
+    ) -> Option<OAuth> {
         let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
             return None;
         };
@@ -31,7 +41,8 @@ impl Host {
             return None;
         }
         let url: Url = remote.address.url().expose().parse().ok()?;
-        let key = accounts.key(target.plugin, &target.spec.name, remote);
+        let root = &target.host.plugin_root;
+        let key = name(accounts, target.plugin, &target.spec.name, root, remote);
         let server = Server::new(target.spec.name.clone(), url.clone(), key);
         let ports = self.oauth_ports(accounts, target, &url)?;
         let settings = oauth_settings::settings(self, accounts, target, remote);
