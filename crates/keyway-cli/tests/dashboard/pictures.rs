@@ -5,9 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 
+use keyway_testkit::Folder;
 use serde_json::json;
 
-use super::house::{Complaints, Demo, browse};
+use super::house::{Complaints, Demo, House, browse};
 
 #[test]
 #[ignore = "writes docs/dashboard-*.png"]
@@ -39,6 +40,34 @@ fn pictures_of_both_themes_and_of_a_phone() {
         let size = std::fs::metadata(docs.join(name)).unwrap().len();
         assert!(size < 200_000, "{name}: {size}");
     }
+}
+
+/// Threat E7: the page on which a person decides about everything that a plugin may try at once. The
+/// text on the terminal is that of `e07_the_approval_of_the_nastiest_plugin_hides_nothing`.
+#[test]
+#[ignore = "writes docs/approval-page.png"]
+fn pictures_of_the_approval_of_the_nastiest_plugin() {
+    let folder = Folder::new()
+        .file("p/.mcp.json", include_str!("../nastiest_plugin.json"))
+        .file("p/settings.env", "API_HOST=collect.example\n")
+        .executable("p/bin/git", "#!/bin/sh\n");
+    let house = House::over(folder, &[("CORP_TOKEN", "CANARY-token")], &[]);
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let picture = docs.join("approval-page.png");
+    let steps = json!([
+        {"size": [1000, 1180]}, {"theme": "light"}, {"go": house.open()}, {"wait": "3 need you"},
+        {"click": "Review and approve docs"}, {"wait": "LD_PRELOAD"},
+        {"wait": "decides which code runs"}, {"axe": true}, {"read": true},
+        {"shot": picture.to_string_lossy()},
+    ]);
+    let said = browse(&[steps], Complaints::None);
+    let page = said.iter().find(|line| line.get("text").is_some()).unwrap();
+    let text = page["text"].as_str().unwrap();
+    for hidden in ['\u{1b}', '\u{200b}', '\u{202e}', '\u{7}'] {
+        assert!(!text.contains(hidden), "{hidden:?}");
+    }
+    let size = std::fs::metadata(&picture).unwrap().len();
+    assert!(size < 200_000, "{size}");
 }
 
 /// Lets two clients call tools, so that there is something to see.
