@@ -393,6 +393,12 @@ fn e07_the_approval_of_the_nastiest_plugin_hides_nothing() {
     let text: Vec<&str> = text.filter(|line| !line.contains("here: ")).collect();
     let name = folder.path().file_name().unwrap().to_string_lossy();
     let text = text.join("\n").replace(&*name, "[PLUGIN]");
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/security-testing.md"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&text), "the page shows another text");
     insta::assert_snapshot!(text);
 }
 
