@@ -8,7 +8,7 @@ use keyway_testkit::rig::{Confidential, Rig, SecretMethod, Settings};
 use keyway_testkit::{Canary, Folder, eventually, visit};
 
 use super::*;
-use crate::sign_in::{ConsentQuestion, InteractionError};
+use crate::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use crate::vault::{Folders, KeySources};
 
 const CLIENT: &str = "known-client";
