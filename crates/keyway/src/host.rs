@@ -375,9 +375,5 @@ impl std::fmt::Debug for Host {
 mod tests;
 
 #[cfg(test)]
-#[cfg(all(feature = "callback", feature = "vault"))]
-mod same_name_tests;
-
-#[cfg(test)]
 #[cfg(not(feature = "stdio"))]
 mod slim_tests;

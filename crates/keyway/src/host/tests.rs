@@ -1,5 +1,7 @@
 //! What the types promise: threads, and futures that may be dropped at any point.
 
+mod same_name;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};

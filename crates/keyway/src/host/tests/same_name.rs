@@ -7,7 +7,7 @@ use keyway_store::{Claim, GrantKey, Tokens};
 use keyway_testkit::rig::{Confidential, Rig, SecretMethod, Settings};
 use keyway_testkit::{Canary, Folder, eventually, visit};
 
-use super::*;
+use super::super::*;
 use crate::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use crate::vault::{Folders, KeySources};
 
