@@ -26,6 +26,7 @@ mod json;
 mod ledger;
 mod link;
 mod manifest;
+mod owner;
 mod places;
 mod plan_digest;
 pub mod program_start;
@@ -64,6 +65,7 @@ pub use self::files::Files;
 #[cfg(feature = "vault")]
 pub use self::ledger::Ledger;
 pub use self::manifest::{FileChange, Manifest};
+pub use self::owner::Owner;
 pub use self::record::Approval;
 pub use self::store::ApprovalStore;
 

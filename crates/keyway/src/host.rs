@@ -19,7 +19,6 @@ mod error;
 mod moving;
 mod oauth_settings;
 mod offers;
-mod owner;
 #[cfg(feature = "stdio")]
 mod places;
 mod plan;

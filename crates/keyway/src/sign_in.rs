@@ -214,25 +214,18 @@ impl Accounts {
         };
     }
 
-    /// Returns what is known of the sign-in of an entry, without its tokens.
+    /// Returns what is known of a sign-in ([`Self::key`]), without its tokens.
     ///
     /// # Errors
     ///
     /// Returns why the store cannot be read.
-    pub fn status(
-        &self,
-        plugin: &str,
-        server: &str,
-        root: &Path,
-        remote: &RemoteSpec,
-    ) -> Result<Option<SignIn>, StoreError> {
-        let key = self.key(plugin, server, root, remote);
-        let grant = self.stores.grants.read(&key)?;
+    pub fn status(&self, key: &GrantKey) -> Result<Option<SignIn>, StoreError> {
+        let grant = self.stores.grants.read(key)?;
         Ok(grant.as_ref().and_then(SignIn::of).map(|mut found| {
-            found.required_scopes = required_scopes(&*self.stores.registrations, &key);
+            found.required_scopes = required_scopes(&*self.stores.registrations, key);
             #[cfg(feature = "vault")]
             {
-                found.unstored = self.unstored(&key);
+                found.unstored = self.unstored(key);
             }
             found
         }))
@@ -246,14 +239,7 @@ impl Accounts {
     /// # Errors
     ///
     /// Returns why the store cannot be read.
-    pub fn moved(
-        &self,
-        plugin: &str,
-        server: &str,
-        root: &Path,
-        remote: &RemoteSpec,
-    ) -> Result<Option<MovedGrant>, StoreError> {
-        let key = self.key(plugin, server, root, remote);
+    pub fn moved(&self, key: &GrantKey) -> Result<Option<MovedGrant>, StoreError> {
         let vault = match &self.vault {
             Some(vault) => vault.existing()?,
             None => None,
@@ -261,28 +247,21 @@ impl Accounts {
         let Some(vault) = vault else {
             return Ok(None);
         };
-        if vault.read(&key)?.is_some() {
+        if vault.read(key)?.is_some() {
             return Ok(None);
         }
-        if let Some(moved) = vault.moved_grant(&key)? {
+        if let Some(moved) = vault.moved_grant(key)? {
             return Ok(Some(moved));
         }
         // It was moved by an earlier version.
-        Ok(vault.moved_grant(&self.unbound_key(plugin, server, remote))?)
+        Ok(vault.moved_grant(&key.clone().client(""))?)
     }
 
     /// Finds a process that has a new sign-in in memory alone. What cannot be read says nothing.
     #[must_use]
-    pub fn unstored_sign_in(
-        &self,
-        plugin: &str,
-        server: &str,
-        root: &Path,
-        remote: &RemoteSpec,
-    ) -> Option<UnstoredSignIn> {
-        let key = self.key(plugin, server, root, remote);
+    pub fn unstored_sign_in(&self, key: &GrantKey) -> Option<UnstoredSignIn> {
         let vault = self.vault.as_ref()?.existing().ok()??;
-        let process = vault.unstored_sign_in(&key)?;
+        let process = vault.unstored_sign_in(key)?;
         Some(UnstoredSignIn::of(process))
     }
 

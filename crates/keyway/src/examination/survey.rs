@@ -155,7 +155,8 @@ impl Surveyed<'_> {
             return Ok(());
         };
         let plugin = &self.diagnosis.plugin.clone();
-        let found = accounts.status(plugin, &server.name, root, &remote)?;
+        let key = accounts.key(plugin, &server.name, root, &remote);
+        let found = accounts.status(&key)?;
         if let Some(kept) = found.as_ref().filter(|kept| kept.ended) {
             let fault = kept.fault().map(|fault| format!(": {fault}"));
             let code = Code::RefreshFailed;
@@ -168,13 +169,12 @@ impl Surveyed<'_> {
         }
         #[cfg(feature = "vault")]
         if found.is_none() {
-            let moved = accounts.moved(plugin, &server.name, root, &remote)?;
+            let moved = accounts.moved(&key)?;
             self.diagnosis.moved_to = moved.map(|moved| moved.fingerprint);
         }
         #[cfg(feature = "vault")]
         {
-            let unstored = accounts.unstored_sign_in(plugin, &server.name, root, &remote);
-            self.diagnosis.unstored_sign_in = unstored;
+            self.diagnosis.unstored_sign_in = accounts.unstored_sign_in(&key);
         }
         let is_open = || accounts.is_known_open(plugin, &server.name, &remote);
         if found.is_none() && is_open() {

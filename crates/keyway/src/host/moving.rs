@@ -31,12 +31,8 @@ impl Approved<Plan> {
     ///
     /// Returns [`Error::NotOAuth`], [`Error::NoHome`] and [`Error::Store`].
     pub fn moved_sign_in(&self) -> Result<Option<MovedGrant>, Error> {
-        let (accounts, ..) = self.sign_in_place()?;
-        let SpecEndpoint::Remote(remote) = &self.spec().endpoint else {
-            return Ok(None);
-        };
-        let root = &self.target().host.plugin_root;
-        Ok(accounts.moved(self.plugin(), self.server(), root, remote)?)
+        let (accounts, _, key) = self.sign_in_place()?;
+        Ok(accounts.moved(&key)?)
     }
 
     /// Stores a sign-in that another vault sealed for this one.

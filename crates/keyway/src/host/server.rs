@@ -280,7 +280,8 @@ impl Approved<Plan> {
             return Ok(None);
         };
         let root = &self.target().host.plugin_root;
-        Ok(accounts.status(self.plugin(), self.server(), root, remote)?)
+        let key = accounts.key(self.plugin(), self.server(), root, remote);
+        Ok(accounts.status(&key)?)
     }
 
     /// Returns what a connection depends on; `around` is what else counts in this process.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "stdio")]
 use std::time::UNIX_EPOCH;
 
+use keyway_approval::Owner;
 use keyway_config::names::path_segment;
 use keyway_transport::LogFile;
 #[cfg(feature = "stdio")]
 use keyway_transport::{ChildStream, Log};
 
-use super::owner::Owner;
 use super::{Host, Plugin};
 #[cfg(feature = "stdio")]
 use crate::connect::Target;

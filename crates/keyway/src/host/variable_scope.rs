@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use keyway_approval::Owner;
 use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Variables};
 use keyway_config::plugin::Plugin;
 use keyway_config::template::is_asked_for;
@@ -16,7 +17,6 @@ use keyway_store::StoreError;
 
 use super::VariableSources;
 use super::error::Error;
-use super::owner::Owner;
 use crate::env_file;
 use crate::load::Loaded;
 #[cfg(feature = "vault")]

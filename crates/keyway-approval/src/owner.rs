@@ -12,46 +12,53 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use blake2::{Blake2b256, Digest as _};
+use blake2::digest::consts::U16;
+use blake2::{Blake2b, Digest as _};
 use keyway_config::names::stable_id;
 
 /// A plugin by its name and its source, the same after an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+#[non_exhaustive]
+pub struct Owner {
     id: String,
     earlier_id: String,
 }
 
 impl Owner {
-    pub(super) fn new(plugin: &str, root: &Path) -> Self {
+    /// Names a plugin; `root` is its folder.
+    #[must_use]
+    pub fn new(plugin: &str, root: &Path) -> Self {
         let source = unversioned(root);
-        let mut hash = Blake2b256::new();
+        // 128 bits: to stand for a given plugin, another would have to find all of them.
+        let mut hash = Blake2b::<U16>::new();
         for part in [plugin.as_bytes(), source.as_os_str().as_bytes()] {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
         let hash = hash.finalize();
-        let half = hash.iter().take(ID_BYTES);
         Self {
-            id: half.map(|byte| format!("{byte:02x}")).collect(),
+            id: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
             earlier_id: stable_id(&[plugin, &source.to_string_lossy()]),
         }
     }
 
     /// Returns what stands for the plugin.
-    pub(super) fn id(&self) -> &str {
+    #[must_use]
+    pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Returns what stood for the plugin in earlier versions, and can stand for another.
-    pub(super) fn earlier_id(&self) -> &str {
+    #[must_use]
+    pub fn earlier_id(&self) -> &str {
         &self.earlier_id
     }
 
     /// Returns the plugin's folder in `parent`, below Keyway's own `data` folder: that of an earlier
     /// version if there is one and it is the plugin's. It keeps its name, since what is installed in
     /// it may hold its path.
-    pub(super) fn folder(&self, data: &Path, parent: &Path) -> PathBuf {
+    #[must_use]
+    pub fn folder(&self, data: &Path, parent: &Path) -> PathBuf {
         let earlier = parent.join(&self.earlier_id);
         if earlier.is_dir() && self.owns_earlier(data) {
             return earlier;
@@ -62,7 +69,8 @@ impl Owner {
     /// Says whether what an earlier version kept under [`Self::earlier_id`] is this plugin's: no other
     /// was seen with it before. What is seen first is written down in `data`, which no program of a
     /// plugin can write.
-    pub(super) fn owns_earlier(&self, data: &Path) -> bool {
+    #[must_use]
+    pub fn owns_earlier(&self, data: &Path) -> bool {
         let folder = data.join(OWNERS);
         let file = folder.join(&self.earlier_id);
         match fs::read(&file) {
@@ -114,8 +122,6 @@ fn unversioned(path: &Path) -> PathBuf {
         .collect()
 }
 
-/// 128 bits: to stand for a given plugin, another would have to find all of them.
-const ID_BYTES: usize = 16;
 /// Below Keyway's data folder: a file for each earlier id, with the id of the plugin that it is of.
 const OWNERS: &str = "owners";
 
