@@ -2,9 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::process::ChildStdin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use crate::{Keyway, PATIENCE, Running};
 
@@ -14,10 +13,17 @@ use crate::{Keyway, PATIENCE, Running};
 pub struct Terminal {
     running: Running,
     input: ChildStdin,
-    shown: Arc<Mutex<Vec<u8>>>,
+    screen: Arc<Screen>,
     reader: JoinHandle<()>,
     /// How much was shown when the last line was typed.
     read: usize,
+}
+
+/// What was shown so far, and that there is more of it.
+#[derive(Debug, Default)]
+struct Screen {
+    shown: Mutex<Vec<u8>>,
+    changed: Condvar,
 }
 
 #[expect(
@@ -36,18 +42,19 @@ impl Terminal {
         let mut running = script.args(words).args(["/dev/null"]).start();
         let input = running.child.stdin.take().expect("a pipe");
         let mut output = running.child.stdout.take().expect("a pipe");
-        let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let screen = Arc::clone(&shown);
+        let screen = Arc::new(Screen::default());
+        let written = Arc::clone(&screen);
         let reader = thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(read @ 1..) = output.read(&mut piece) {
-                lock(&screen).extend(piece.iter().take(read));
+                written.lock().extend(piece.iter().take(read));
+                written.changed.notify_all();
             }
         });
         Self {
             running,
             input,
-            shown,
+            screen,
             reader,
             read: 0,
         }
@@ -55,23 +62,21 @@ impl Terminal {
 
     /// Waits until something is shown that was not there when the last line was typed.
     pub fn wait_for(&self, what: &str) {
-        let started = Instant::now();
-        loop {
-            let new: Vec<u8> = lock(&self.shown).iter().skip(self.read).copied().collect();
-            let new = String::from_utf8_lossy(&new);
-            if new.contains(what) {
-                return;
-            }
-            assert!(started.elapsed() < PATIENCE, "never shown: {what}: {new}");
-            // Between two looks at what another process shows.
-            thread::sleep(POLL);
-        }
+        let new = |shown: &[u8]| {
+            let new = shown.get(self.read..).unwrap_or_default();
+            String::from_utf8_lossy(new).into_owned()
+        };
+        let is_missing = |shown: &mut Vec<u8>| !new(shown).contains(what);
+        let Screen { changed, .. } = &*self.screen;
+        let waited = changed.wait_timeout_while(self.screen.lock(), PATIENCE, is_missing);
+        let (shown, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(!waited.timed_out(), "never shown: {what}: {}", new(&shown));
     }
 
     /// Waits for a question, and types.
     pub fn answer(&mut self, question: &str, text: &str) {
         self.wait_for(question);
-        self.read = lock(&self.shown).len();
+        self.read = self.screen.lock().len();
         self.input.write_all(text.as_bytes()).expect("a reader");
     }
 
@@ -80,12 +85,12 @@ impl Terminal {
     pub fn end(mut self) -> String {
         self.reader.join().expect("the reader");
         drop(self.running.child.wait());
-        String::from_utf8_lossy(&lock(&self.shown)).into_owned()
+        String::from_utf8_lossy(&self.screen.lock()).into_owned()
     }
 }
 
-fn lock(shown: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+impl Screen {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
-
-const POLL: Duration = Duration::from_millis(10);

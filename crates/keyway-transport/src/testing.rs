@@ -3,8 +3,8 @@
 mod authority;
 mod renewing;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
@@ -12,7 +12,7 @@ use keyway_auth::{Authorizer, Fixed};
 use keyway_secret::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, watch};
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use self::authority::Authority;
@@ -166,7 +166,7 @@ impl Reply {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) port: u16,
-    journal: Arc<Mutex<Vec<Seen>>>,
+    journal: watch::Sender<Vec<Seen>>,
     accepted: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -186,15 +186,15 @@ impl Server {
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let journal = Arc::new(Mutex::new(Vec::new()));
+        let journal = watch::Sender::default();
         let script: Arc<dyn Fn(&Seen) -> Reply + Send + Sync> = Arc::new(script);
-        let seen = Arc::clone(&journal);
+        let seen = journal.clone();
         let accepted = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&accepted);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                let (script, seen, tls) = (Arc::clone(&script), Arc::clone(&seen), tls.clone());
+                let (script, seen, tls) = (Arc::clone(&script), seen.clone(), tls.clone());
                 drop(tokio::spawn(async move {
                     stream.set_nodelay(true).unwrap();
                     match tls {
@@ -228,7 +228,7 @@ impl Server {
     }
 
     pub(crate) fn journal(&self) -> Vec<Seen> {
-        self.journal.lock().unwrap().clone()
+        self.journal.borrow().clone()
     }
 
     /// Returns how many connections were made.
@@ -243,18 +243,15 @@ impl Server {
 
     /// Waits until so many requests of a kind have arrived, and returns those.
     pub(crate) async fn heard_of(&self, count: usize, kind: fn(&Seen) -> bool) -> Vec<Seen> {
-        let started = Instant::now();
-        loop {
-            let mut journal = self.journal();
-            journal.retain(kind);
-            if journal.len() >= count {
-                return journal;
-            }
-            let heard = journal.len();
-            assert!(started.elapsed() < DEADLINE, "heard {heard} of {count}");
-            // Between two looks at what the server heard.
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let of_kind = |all: &[Seen]| all.iter().filter(|seen| kind(seen)).count();
+        let mut arrivals = self.journal.subscribe();
+        let arrived = arrivals.wait_for(|all| of_kind(all) >= count);
+        let is_in_time = tokio::time::timeout(DEADLINE, arrived).await.is_ok();
+        let mut journal = self.journal();
+        journal.retain(kind);
+        let heard = journal.len();
+        assert!(is_in_time, "heard {heard} of {count}");
+        journal
     }
 
     /// Connects with a fixed header.
@@ -282,11 +279,11 @@ impl Drop for Server {
 async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     script: Arc<dyn Fn(&Seen) -> Reply + Send + Sync>,
-    journal: Arc<Mutex<Vec<Seen>>>,
+    journal: watch::Sender<Vec<Seen>>,
 ) {
     let mut buffer = Vec::new();
     while let Some(seen) = read(&mut stream, &mut buffer).await {
-        journal.lock().unwrap().push(seen.clone());
+        journal.send_modify(|all| all.push(seen.clone()));
         for step in script(&seen).0 {
             match step {
                 Step::Write(bytes) => {
