@@ -20,11 +20,12 @@ mod decision;
 mod identity;
 mod renewing;
 mod signing_in;
+mod waiting;
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_lock::{Mutex, OnceCell};
+use async_lock::Mutex;
 use http::{HeaderName, HeaderValue};
 use keyway_store::{Grant, GrantKey};
 
@@ -41,7 +42,7 @@ use crate::error::{OAuthError, SignInCause};
 use crate::future::BoxFuture;
 use crate::observer::ServerEvent;
 use crate::ports::DeviceQuestion;
-use crate::timeouts::{CALLER_TIMEOUT, PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
+use crate::timeouts::{PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
 
 /// OAuth on demand: nothing is sent until the server asks for it.
 #[derive(Debug, Clone)]
@@ -436,58 +437,6 @@ impl Authorizer for OAuth {
 }
 
 impl Inner {
-    /// Does something to its end, one at a time, whether or not the caller stays to see it.
-    async fn owned<T, F, W>(self: &Arc<Self>, work: W) -> Result<T, OAuthError>
-    where
-        T: Clone + Send + Sync + 'static,
-        F: Future<Output = Result<T, OAuthError>> + Send,
-        W: FnOnce(Arc<Self>) -> F + Send + 'static,
-    {
-        // Waiting for the turn may be dropped: nothing has begun. From here on the task holds it,
-        // so that a caller that goes away does not let the next decision in too early.
-        let turn = self.deciding.lock_arc().await;
-        let cell = Arc::new(OnceCell::new());
-        let (inner, result) = (Arc::clone(self), Arc::clone(&cell));
-        self.engine.tasks.spawn(Box::pin(async move {
-            let outcome = work(inner).await;
-            drop(turn);
-            result.get_or_init(|| async { outcome }).await;
-        }));
-        cell.wait().await.clone()
-    }
-
-    /// Stops waiting for a renewal that takes too long; the renewal itself continues.
-    async fn unless_renewal_is_slow<T>(
-        &self,
-        waiting: impl Future<Output = Result<T, OAuthError>>,
-    ) -> Result<T, OAuthError> {
-        let slow = async {
-            self.engine.tasks.sleep(CALLER_TIMEOUT).await;
-            loop {
-                if let Some(error) = self.engine.renewal.slow(CALLER_TIMEOUT.as_secs()) {
-                    return Err(error);
-                }
-                // Something else is waited for, a person perhaps; that is bounded elsewhere.
-                self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
-            }
-        };
-        // The result first; what is dropped on the other side only waits.
-        futures_lite::future::or(waiting, slow).await
-    }
-
-    /// Stops waiting for a person after the time that requests may wait; the sign-in continues.
-    async fn unless_person_is_slow<T>(
-        &self,
-        waiting: impl Future<Output = Result<T, OAuthError>>,
-    ) -> Result<T, OAuthError> {
-        match self.prompt_policy {
-            // The result first: one that is there counts even if the time is over. What is dropped
-            // on the other side continues in its own task.
-            PromptPolicy::AtMost(time) => futures_lite::future::or(waiting, self.late(time)).await,
-            _ => waiting.await,
-        }
-    }
-
     /// Returns what the server wanted when it last refused; if that is unknown, it is asked. The
     /// scopes that an earlier process could not ask for are among them.
     async fn trigger(&self) -> SignInTrigger {
@@ -498,31 +447,6 @@ impl Inner {
         let required = self.engine.required_scopes.get().await;
         trigger.must = trigger.must.union(&required);
         trigger
-    }
-
-    /// Gives up waiting for a person, while the person is still being asked.
-    async fn late<T>(&self, time: Duration) -> Result<T, OAuthError> {
-        let mut waited = Duration::ZERO;
-        loop {
-            self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
-            // The person sees the code only once this call is answered.
-            if let Some(code) = self.engine.person.code_of_client() {
-                let (page, code) = (code.page.to_string(), code.code);
-                return Err(OAuthError::CodeOfClient { page, code });
-            }
-            // Only the time that a person takes counts; everything else is bounded already.
-            let address = self.engine.person.consent_page();
-            if address.is_none() && !self.engine.person.is_queued() {
-                continue;
-            }
-            waited += PROMPT_WAIT_TICK;
-            if waited >= time {
-                return Err(match address {
-                    Some(address) => OAuthError::SignInUnderWay { address },
-                    None => OAuthError::AskedElsewhere,
-                });
-            }
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
