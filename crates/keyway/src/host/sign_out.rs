@@ -128,19 +128,21 @@ impl SignOutPlan {
             let method = self.spec.method;
             return Err(Error::NotOAuth { server, method });
         };
-        let failed = |error| Error::SignIn {
-            server: server.clone(),
-            error,
-        };
-        let mut done = oauth.sign_out().await.map_err(failed)?;
-        // Otherwise the next call would sign in again unasked.
-        if let Some(provider) = self.identity_provider() {
-            let ended = provider.sign_out().await.map_err(failed)?;
-            if !done.existed {
-                done = ended;
+        let provider = self.identity_provider();
+        // One task for both: a caller that goes away after the first must not leave the second.
+        let ending = tokio::spawn(async move {
+            let mut done = oauth.sign_out().await?;
+            // Otherwise the next call would sign in again unasked.
+            if let Some(provider) = provider {
+                let ended = provider.sign_out().await?;
+                if !done.existed {
+                    done = ended;
+                }
             }
-        }
-        Ok(done)
+            Ok(done)
+        });
+        let ended = ending.await.map_err(|_| Error::Cancelled)?;
+        ended.map_err(|error| Error::SignIn { server, error })
     }
 }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use keyway_mcp::aggregate::SignInPort as _;
-use keyway_testkit::rig::{Rig, Settings};
+use keyway_testkit::rig::{Assertions, Confidential, Rig, SecretMethod, Settings};
 use keyway_testkit::{Folder, drop_at_every_await, eventually, poll_at_most, visit};
 use serde_json::json;
 
@@ -281,4 +281,87 @@ async fn a_refresh_dropped_at_any_await_point_loses_no_token() {
         panic!("one sign-in: {families:?}");
     };
     assert!(family.ended.is_none(), "{family:?}");
+}
+
+/// A server that takes assertions of an identity provider, and a host that is signed in there.
+struct Organisation {
+    provider: Rig,
+    server: Rig,
+    folder: Folder,
+    host: Host,
+}
+
+impl Organisation {
+    fn new() -> Self {
+        let mut settings = Settings::default();
+        settings.assertions = Assertions::Granted;
+        let server = Rig::start(settings.clone());
+        settings.account = Some("person@org.example".to_owned());
+        let client = Confidential::new("CANARY-provider", SecretMethod::ClientSecretBasic);
+        settings.clients.insert("ours".to_owned(), client);
+        let provider = Rig::start(settings);
+        let url = server.mcp();
+        let folder =
+            Folder::with_entries(&format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#));
+        folder.put("secret", "CANARY-provider");
+        let issuer = provider.origin();
+        let mut own = crate::settings::ServerSettings {
+            source: folder.path().to_owned(),
+            ..Default::default()
+        };
+        own.oauth.grant = Some(crate::settings::Grant::IdJag);
+        own.oauth.client.id = Some("c".to_owned());
+        own.oauth.identity_provider.issuer = Some(issuer.clone());
+        let mut at_provider = crate::settings::Issuer::default();
+        at_provider.client.id = Some("ours".to_owned());
+        let secret = crate::settings::SecretSource::File(folder.at("secret"));
+        at_provider.client.secret = Some(secret);
+        let mut settings = crate::settings::Settings::default();
+        let plugin = folder.path().file_name().unwrap().to_str().unwrap();
+        settings.servers.insert(format!("{plugin}:s"), own);
+        settings.oauth.issuers.insert(issuer, at_provider);
+        let host = Host::builder()
+            .vault(Folders::below(folder.at("home")), KeySources::default())
+            .presenter(Arc::new(Agreeing))
+            .settings(settings)
+            .build()
+            .unwrap();
+        Self {
+            provider,
+            server,
+            folder,
+            host,
+        }
+    }
+}
+
+/// Otherwise the next call would sign in again, unasked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_out_dropped_at_any_await_point_ends_the_sign_in_at_the_provider_too() {
+    let dropped = drop_at_every_await(async |polls| {
+        let it = Organisation::new();
+        let plugin = it.host.load(it.folder.path()).unwrap();
+        let server = plugin.plan("s").unwrap().approve().await.unwrap();
+        server.connect().await.unwrap().close().await;
+        assert!(it.provider.live_refresh_tokens() > 0);
+        let plan = plugin.plan_sign_out("s").unwrap();
+        let is_signed_in = || {
+            let stored = it.host.accounts().unwrap();
+            !stored.stores.grants.list("default").unwrap().is_empty()
+        };
+        if let Some(done) = poll_at_most(polls, plan.sign_out()).await {
+            done.unwrap();
+            assert!(!is_signed_in());
+            return true;
+        }
+        if polls > 0 {
+            eventually("both have ended", || {
+                it.provider.live_refresh_tokens() == 0 && !is_signed_in()
+            });
+            assert_eq!(it.server.live_refresh_tokens(), 0);
+        }
+        false
+    })
+    .await;
+    assert!(dropped >= 2, "{dropped}");
 }
