@@ -98,6 +98,15 @@ impl Url<'_> {
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
         let start = self.rest.start;
         match info.split_once(':') {
+            // The key is the user, as several vendors want it.
+            Some((key, "")) if key.len() >= SHORTEST_KEY => {
+                let place = NamedPlace {
+                    promise: Promise::WEAK,
+                    name: None,
+                };
+                let range = start..start + key.len();
+                judge(self.text, range, place, Reason::UrlUserInfo, hits);
+            }
             Some((user, password)) => {
                 if is_example(user, password, host) {
                     return;
@@ -111,7 +120,7 @@ impl Url<'_> {
                 judge(self.text, range, place, self.reason(), hits);
                 self.name_new(hits, before);
             }
-            None if info.len() >= 20 && !host.ends_with("sentry.io") => {
+            None if info.len() >= SHORTEST_KEY && !host.ends_with("sentry.io") => {
                 let place = NamedPlace {
                     promise: Promise::WEAK,
                     name: None,
@@ -342,6 +351,9 @@ const COLLECTIONS: &[&str] = &["genie", "document", "folder", "file", "page", "v
 const KEYED: &[&str] = &[
     "webhooks", "hooks", "services", "keys", "tokens", "secrets", "actions",
 ];
+
+/// The shortest key that stands in front of a host without a password.
+const SHORTEST_KEY: usize = 20;
 
 /// Longer than the prefix of a token.
 const SHORTEST_TITLE: usize = 5;

@@ -141,7 +141,7 @@ fn value_after_flag(value: &str, flag: &str, hits: &mut Vec<Hit>) {
             }
         }
     } else if field.len() == 1 && flag.len() == 2 {
-        if matches!(field, "t" | "k" | "s" | "a" | "p" | "x")
+        if matches!(field, "t" | "k" | "s" | "a" | "p" | "P" | "w" | "x")
             && !value.contains(['/', '\\', '@', ':'])
         {
             let place = NamedPlace {

@@ -183,8 +183,9 @@ fn is_noise(word: &str) -> bool {
 fn promise_of(word: &str, before: Option<&str>) -> Option<Promise> {
     let after = |list: &[&str]| before.is_some_and(|before| list.contains(&before));
     match word {
-        "PASSWORD" | "PASSWD" | "PASS" | "PWD" | "PW" | "PASSPHRASE" | "PASSCODE" | "PASSWORT"
-        | "KENNWORT" | "SENHA" | "CONTRASENA" | "CONTRASEÑA" => Some(Promise::PASSWORD),
+        "PASSWORD" | "PASSWD" | "PASS" | "PWD" | "PSWD" | "PW" | "DBPASS" | "DBPWD"
+        | "PASSPHRASE" | "PASSCODE" | "PASSWORT" | "KENNWORT" | "SENHA" | "CONTRASENA"
+        | "CONTRASEÑA" => Some(Promise::PASSWORD),
         "TOKEN" if after(NOT_BEFORE_TOKEN) => None,
         "TOKENS" | "KEYS" | "SECRETS" => after(BEFORE_PLURAL).then_some(Promise::TOKEN),
         "SECRET" | "TOKEN" | "CREDENTIAL" | "CREDENTIALS" | "CREDS" | "JWT" | "PAT" | "BEARER"
@@ -194,7 +195,7 @@ fn promise_of(word: &str, before: Option<&str>) -> Option<Promise> {
         "KEY" if before.is_none() => Some(Promise::WEAK),
         "KEY" => (!after(NOT_BEFORE_KEY)).then_some(Promise::TOKEN),
         "AUTH" if after(&["BASIC", "X"]) => Some(Promise::TOKEN),
-        "AUTH" | "SIGNATURE" | "SESSION" | "CLAVE" | "CHAVE" => Some(Promise::WEAK),
+        "AUTH" | "SIGNATURE" | "SESSION" | "BYPASS" | "CLAVE" | "CHAVE" => Some(Promise::WEAK),
         "STRING" if after(&["SESSION"]) => Some(Promise::TOKEN),
         "MNEMONIC" => Some(Promise::PHRASE),
         "PHRASE" if after(&["SEED", "RECOVERY", "SECRET", "MNEMONIC"]) => Some(Promise::PHRASE),

@@ -123,6 +123,12 @@ fn is_connection_list(text: &str) -> bool {
 
 fn name_before(text: &str, mark: usize, listed: bool) -> Range<usize> {
     let head = text.get(..mark).unwrap_or_default();
+    // `os.environ['API_KEY'] = …`, as programs name a variable.
+    let subscript = head.trim_end();
+    let subscript = subscript
+        .strip_suffix("']")
+        .or_else(|| subscript.strip_suffix("\"]"));
+    let (head, mark) = subscript.map_or((head, mark), |head| (head, head.len()));
     let belongs =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || (listed && c == ' ');
     let length = head.len() - head.trim_end_matches(belongs).len();

@@ -179,3 +179,34 @@ fn prose_takes_words_with_a_number_for_words() {
         assert_eq!(found(line, Position::Prose).len(), count, "{line}");
     }
 }
+
+#[test]
+fn names_and_flags_that_people_abbreviate_are_understood() {
+    let mut checks = Cases::default();
+    let key = alnum(32);
+    for name in ["DBPASS", "PSWD", "db_pwd"] {
+        checks.same(env(name, "Blue#sCW9f4").len(), 1, name);
+    }
+    checks.same(
+        header("X-Vercel-Protection-Bypass", &key).len(),
+        1,
+        "bypass",
+    );
+    checks.same(env("BYPASS", "true").len(), 0, "a switch");
+    for args in [["-P", "Str0ng!Pass7Gn"], ["-w", "Gr33n#vqhemH"]] {
+        checks.same(last(&args).len(), 1, args[0]);
+    }
+    for args in [["-P", "8080"], ["-w", "/work/folder-1"], ["-w", "120"]] {
+        checks.same(last(&args).len(), 0, args[1]);
+    }
+    let program = format!("import os; os.environ['API_KEY']='{key}'; import x");
+    checks.same(last(&["-c", &program]), vec![key.as_str()], &program);
+    let url = format!("https://{key}:@h.example/mcp");
+    checks.same(found(&url, Position::Url), vec![key.as_str()], &url);
+    checks.same(
+        found("https://user:@h.example/mcp", Position::Url).len(),
+        0,
+        "no key",
+    );
+    checks.done();
+}
