@@ -16,6 +16,7 @@ mod earlier;
 mod error;
 mod filter;
 mod fixes;
+pub mod migrate;
 pub mod report;
 pub mod schema;
 mod settings;

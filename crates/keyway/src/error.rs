@@ -151,10 +151,7 @@ pub struct MigrateError {
 /// Nothing was written.
 impl From<MigrateFault> for MigrateError {
     fn from(source: MigrateFault) -> Self {
-        Self {
-            written: Vec::new(),
-            source,
-        }
+        Self::new(Vec::new(), source)
     }
 }
 
@@ -183,6 +180,12 @@ pub enum MigrateFault {
 }
 
 impl MigrateError {
+    /// Makes an error of what stood in the way, and of the files that were written before.
+    #[must_use]
+    pub const fn new(written: Vec<String>, source: MigrateFault) -> Self {
+        Self { written, source }
+    }
+
     /// Says whether the same call may succeed later without any change.
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -8,12 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "authoring")]
-pub(crate) use self::ignored::is_listed;
+pub use self::ignored::is_listed;
 use crate::read;
 
 /// The repository that a folder is part of.
 #[derive(Debug, Clone)]
-pub(crate) struct Repository {
+pub struct Repository {
     /// The folder that holds `.git`.
     pub(crate) top: PathBuf,
     git_dir: PathBuf,
@@ -21,7 +21,8 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// Finds the repository of a folder, which must be absolute.
-    pub(crate) fn find(folder: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn find(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(|top| {
             let git_dir = git_dir(top)?;
             let top = top.to_path_buf();
@@ -30,7 +31,8 @@ impl Repository {
     }
 
     /// Says for each path whether it is committed or about to be.
-    pub(crate) fn tracks(&self, paths: &[PathBuf]) -> Vec<bool> {
+    #[must_use]
+    pub fn tracks(&self, paths: &[PathBuf]) -> Vec<bool> {
         let mut tracked = vec![false; paths.len()];
         let index = self.git_dir.join("index");
         if paths.is_empty() {

@@ -83,7 +83,7 @@ pub mod error;
 pub mod events;
 #[cfg(all(feature = "callback", feature = "vault"))]
 pub mod examination;
-mod git;
+pub mod git;
 #[cfg(feature = "vault")]
 pub mod hand_outs;
 pub mod health;
@@ -91,8 +91,6 @@ pub mod host;
 pub mod identity;
 pub mod in_flight;
 pub mod load;
-#[cfg(feature = "authoring")]
-pub mod migrate;
 mod observed_authorizer;
 pub mod read;
 pub mod redaction_values;

@@ -1,8 +1,8 @@
 //! `keyway readme`: the authentication section of a plugin's README, made from its entries.
 
 use clap::Args;
-use keyway::migrate;
 use keyway_check::changes::Changes;
+use keyway_check::migrate;
 use keyway_code::{Code, Exit};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::usage::uses;

@@ -12,7 +12,8 @@ impl Repository {
     /// Says whether the ignore files list `path`, a file below the top that need not exist.
     ///
     /// A person's own ignore file outside of the repository does not count: others clone without it.
-    pub(crate) fn ignores(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn ignores(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.top) else {
             return false;
         };
@@ -37,7 +38,8 @@ impl Repository {
 
 /// Says whether the ignore file of a folder lists a file of it; for folders outside of version
 /// control, where a repository may be made later.
-pub(crate) fn is_listed(folder: &Path, name: &str) -> bool {
+#[must_use]
+pub fn is_listed(folder: &Path, name: &str) -> bool {
     let layer = ignore_file(folder, &folder.join(".gitignore"));
     layer.is_some_and(|layer| verdict(&[layer], &folder.join(name), false))
 }

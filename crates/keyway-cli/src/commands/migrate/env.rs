@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use keyway::migrate;
 use keyway_check::changes::Changes;
 use keyway_check::diff::{TextKind, render_added};
+use keyway_check::migrate;
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;

@@ -1,9 +1,9 @@
 //! `keyway migrate oauth`: an entry with a fixed credential becomes one that signs in.
 
 use clap::Args;
-use keyway::migrate;
 use keyway_check::changes::Changes;
 use keyway_check::diff::TextKind;
+use keyway_check::migrate;
 use keyway_code::{Code, Exit};
 use keyway_lint::migrate::Selection;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};

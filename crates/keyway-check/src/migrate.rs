@@ -16,11 +16,11 @@ use keyway_lint::migrate::env::{EnvChange, EnvPlan};
 use keyway_lint::migrate::{EnvObstacle, PluginFiles};
 use keyway_secret::Secret;
 
-use crate::error::{LoadError, MigrateError, MigrateFault, WriteError};
-use crate::git::{self, Repository};
-use crate::load::Loaded;
-use crate::read;
-use crate::write;
+use keyway::error::{LoadError, MigrateError, MigrateFault, WriteError};
+use keyway::git::{self, Repository};
+use keyway::load::Loaded;
+use keyway::read;
+use keyway::write;
 
 /// Reads the files around the entries of a plugin.
 ///
@@ -46,6 +46,7 @@ pub fn surroundings(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
 }
 
 /// Says why nothing may be written to `.env` of a folder.
+#[must_use]
 pub fn env_obstacle(root: &Path) -> Option<EnvObstacle> {
     let env = root.join(ENV);
     let is_tracked = Repository::find(root)
@@ -68,7 +69,7 @@ pub fn apply(loaded: &Loaded, plan: &EnvPlan) -> Result<Vec<String>, MigrateErro
     let mut written = Vec::new();
     match apply_to(loaded, plan, &mut written) {
         Ok(()) => Ok(written),
-        Err(source) => Err(MigrateError { written, source }),
+        Err(source) => Err(MigrateError::new(written, source)),
     }
 }
 
@@ -81,8 +82,7 @@ pub fn write_all(loaded: &Loaded, changes: &[TextChange]) -> Result<Vec<String>,
     let mut written = Vec::new();
     for change in changes {
         if let Err(error) = write_text(loaded, change, &mut written) {
-            let source = error.into();
-            return Err(MigrateError { written, source });
+            return Err(MigrateError::new(written, error.into()));
         }
     }
     Ok(written)
@@ -187,6 +187,7 @@ fn place(loaded: &Loaded, file: &str) -> PathBuf {
 }
 
 /// Says whether version control leaves `.env` of a folder alone.
+#[must_use]
 pub fn is_ignored(root: &Path) -> bool {
     match Repository::find(root) {
         Some(repository) => repository.ignores(&root.join(ENV)),
