@@ -5,6 +5,7 @@ mod renewing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
@@ -348,23 +349,19 @@ pub(crate) async fn send(connection: &Connection, text: impl Into<String>) {
     connection.link.send(frame).await.unwrap();
 }
 
-/// Polls a future so many times, then drops it; says whether it came to its end.
+/// Polls a future so many times, each time it is woken, then drops it; says whether it came to its
+/// end.
 pub(crate) async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
-    let mut future = std::pin::pin!(future);
-    for _ in 0..polls {
-        let mut is_done = false;
-        std::future::poll_fn(|context| {
-            is_done = future.as_mut().poll(context).is_ready();
-            std::task::Poll::Ready(())
-        })
-        .await;
-        if is_done {
-            return true;
+    let (mut future, mut left) = (std::pin::pin!(future), polls);
+    std::future::poll_fn(|context| {
+        let is_done = left > 0 && future.as_mut().poll(context).is_ready();
+        left = left.saturating_sub(1);
+        match is_done || left == 0 {
+            true => Poll::Ready(is_done),
+            false => Poll::Pending,
         }
-        // Whatever it waits for continues meanwhile.
-        tokio::time::sleep(Duration::from_micros(200)).await;
-    }
-    false
+    })
+    .await
 }
 
 /// Waits for the next event.

@@ -34,7 +34,7 @@ pub(super) const LARGEST_CRATE: usize = 13_000;
 pub(super) const CLI_WITHOUT_COMMANDS: usize = 2_500;
 
 /// Calls of `sleep` in tests that do not run on a paused clock.
-pub(super) const SLEEPS_IN_TESTS: usize = 78;
+pub(super) const SLEEPS_IN_TESTS: usize = 75;
 
 pub(super) const TREES: &[Tree] = &[
     Tree {

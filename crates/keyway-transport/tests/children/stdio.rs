@@ -1,6 +1,7 @@
 //! The stdio transport against real children.
 
 use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use keyway_code::Code;
@@ -379,20 +380,8 @@ async fn open_dropped_at_any_await_kills_the_child() {
         let mut started = server();
         started.program.folder = folder.path().to_owned();
         let launcher = launcher();
-        let mut opening = std::pin::pin!(started.open(&launcher));
-        for _ in 0..polls {
-            let polled = std::future::poll_fn(|context| {
-                std::task::Poll::Ready(opening.as_mut().poll(context).is_ready())
-            });
-            was_done = polled.await;
-            if was_done {
-                break;
-            }
-            // Lets what it waits for happen.
-            tokio::time::sleep(Duration::from_micros(200)).await;
-        }
-        opening.set(server().open(&launcher));
-        let mut connection = opening.await.unwrap().0;
+        was_done = drop_after(polls, started.open(&launcher)).await;
+        let mut connection = open(server()).await;
         let answer = call(&mut connection, "echo", json!(polls)).await;
         assert_eq!(answer, json!(polls));
         let here = folder.path().canonicalize().unwrap();
@@ -402,6 +391,21 @@ async fn open_dropped_at_any_await_kills_the_child() {
         }
     }
     assert!(was_done, "it never came to its end");
+}
+
+/// Polls a future so many times, each time it is woken, then drops it; says whether it came to its
+/// end.
+async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
+    let (mut future, mut left) = (pin!(future), polls);
+    std::future::poll_fn(|context| {
+        let is_done = left > 0 && future.as_mut().poll(context).is_ready();
+        left = left.saturating_sub(1);
+        match is_done || left == 0 {
+            true => Poll::Ready(is_done),
+            false => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Says whether any process has this working directory.
