@@ -18,6 +18,7 @@ use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
 use keyway_mcp::states::ServerProblem;
+use keyway_mcp::tool_memory::ToolMemory;
 use keyway_secret::random;
 use keyway_transport::{
     Connection, Envelope, Event, EventReceiver, EventSender, Frame, Link, RequestId,
@@ -87,6 +88,11 @@ impl GuardedConnector {
         }
     }
 
+    fn access(&self) -> Option<Access> {
+        let (policies, client, (plugin, server)) = &self.access;
+        policies.access(client.as_deref(), (plugin, server))
+    }
+
     /// Says whether it leads to this connector.
     #[must_use]
     pub fn is_for(&self, inner: &Arc<dyn Connector>) -> bool {
@@ -94,12 +100,33 @@ impl GuardedConnector {
     }
 }
 
+/// What the server listed last, by the rules as they are now.
+impl ToolMemory for GuardedConnector {
+    fn recall(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        Box::pin(async move {
+            let mut tools = self.inner.tool_memory()?.recall().await?;
+            if let Some(access) = self.access() {
+                tools.retain(|tool| access.shows(tool));
+            }
+            Some(tools)
+        })
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        // What came through the guard is what one client may see, and the memory is for all.
+        if self.access().is_none()
+            && let Some(memory) = self.inner.tool_memory()
+        {
+            memory.remember(tools);
+        }
+    }
+}
+
 impl Connector for GuardedConnector {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async move {
             let mut opened = self.inner.connect().await?;
-            let (policies, client, (plugin, server)) = &self.access;
-            if let Some(access) = policies.access(client.as_deref(), (plugin, server)) {
+            if let Some(access) = self.access() {
                 opened.connection = guarded(opened.connection, access);
             }
             Ok(opened)
@@ -116,6 +143,10 @@ impl Connector for GuardedConnector {
 
     fn explainer(&self) -> Option<Explainer> {
         self.inner.explainer()
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        self.inner.tool_memory().map(|_| self as _)
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {

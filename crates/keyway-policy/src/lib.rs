@@ -11,15 +11,16 @@ mod questions;
 mod rules;
 mod timeouts;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use keyway::settings::{Settings, ToolRule};
 use keyway::vault::Vault;
 use keyway_secret::printable;
-use keyway_vault::{Namespace, VaultError};
+use keyway_vault::{Generation, Namespace, VaultError};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use self::digest::ListedTool;
@@ -35,9 +36,9 @@ pub struct Policies {
     vault: Option<Arc<Vault>>,
     /// By server. Held for one look or one change, never across an await or a write to the vault.
     kept: RwLock<HashMap<String, Kept>>,
-    /// Held while a row is written, so that the last change is the one that stays. Taken before
-    /// `kept`.
-    writing: Mutex<()>,
+    /// Held while rows are written or read again, so that the last change is the one that stays.
+    /// Taken before `kept`. It holds the state of the vault that was read last.
+    writing: Mutex<Option<Generation>>,
     questions: Questions,
     changes: watch::Sender<u64>,
     rule_changes: watch::Sender<u64>,
@@ -85,18 +86,48 @@ impl Policies {
     ///
     /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
     pub fn new(settings: &Settings, vault: Arc<Vault>) -> Result<Self, VaultError> {
-        let rows = vault.sealed(Namespace::new(NAMESPACE)?).read_all()?;
-        let read = |value: &[u8]| {
-            // What another version wrote may take away more than this one understands.
-            serde_json::from_slice(value).unwrap_or_else(|_| Kept::closed())
-        };
-        let kept = rows.into_iter();
-        let kept = kept.map(|(server, row)| (server, read(row.value.expose())));
+        // Before the rows: a change in between is found by the next look.
+        let revision = vault.sealed(Namespace::new(NAMESPACE)?).revision()?;
         Ok(Self {
-            kept: RwLock::new(kept.collect()),
+            kept: RwLock::new(stored(&vault)?),
+            writing: Mutex::new(revision),
             vault: Some(vault),
             ..Self::in_memory(settings)
         })
+    }
+
+    /// Reads the rules again if another process has changed them; says of which servers, as plugin and
+    /// name. May block.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read; the rules stay as they were.
+    pub fn refresh(&self) -> Result<Vec<(String, String)>, VaultError> {
+        let Some(vault) = &self.vault else {
+            return Ok(Vec::new());
+        };
+        let mut last = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let revision = vault.sealed(Namespace::new(NAMESPACE)?).revision()?;
+        if *last == revision {
+            return Ok(Vec::new());
+        }
+        let new = stored(vault)?;
+        *last = revision;
+        let before = {
+            let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *kept, new.clone())
+        };
+        let all: BTreeSet<&String> = before.keys().chain(new.keys()).collect();
+        let changed = all.into_iter().filter(|key| before.get(*key) != new.get(*key));
+        let changed = changed.filter_map(|key| key.split_once(':'));
+        let changed: Vec<(String, String)> = changed
+            .map(|(plugin, server)| (plugin.to_owned(), server.to_owned()))
+            .collect();
+        if !changed.is_empty() {
+            self.rule_changes.send_modify(count);
+            self.tell();
+        }
+        Ok(changed)
     }
 
     /// Takes the rules of `config.toml`, and keeps the rest for as long as it lives.
@@ -160,6 +191,18 @@ impl Policies {
             all.extend(view(&kept.rules, false));
         }
         all
+    }
+
+    /// Returns the servers that have rules, as `PLUGIN:SERVER`, sorted.
+    #[must_use]
+    pub fn servers(&self) -> Vec<String> {
+        let of_config = self.config.iter().filter(|(_, rules)| !rules.is_empty());
+        let kept = self.kept();
+        let of_kept = kept.iter().filter(|(_, it)| !it.rules.is_empty());
+        let all = of_config.map(|(name, _)| name);
+        let all = all.chain(of_kept.map(|(name, _)| name));
+        let all: BTreeSet<String> = all.cloned().collect();
+        all.into_iter().collect()
     }
 
     /// Says whether a tool is what it was when it was looked at.
@@ -363,6 +406,12 @@ impl Access {
         }
     }
 
+    /// Says whether the client may see a tool; one that cannot be read is hidden.
+    fn shows(&self, tool: &RawValue) -> bool {
+        let tool = ListedTool::read(tool);
+        tool.is_some_and(|it| !matches!(self.decide(&it.name, it.digest), Verdict::Deny(_)))
+    }
+
     /// Says whether the tools of the server are not known yet.
     fn is_first_sight(&self) -> bool {
         let all = self.policies.kept();
@@ -439,6 +488,18 @@ impl Denial {
             Self::TooMany => "too-many",
         }
     }
+}
+
+/// Reads what is stored of every server.
+fn stored(vault: &Vault) -> Result<HashMap<String, Kept>, VaultError> {
+    let rows = vault.sealed(Namespace::new(NAMESPACE)?).read_all()?;
+    let read = |value: &[u8]| {
+        // What another version wrote may take away more than this one understands.
+        serde_json::from_slice(value).unwrap_or_else(|_| Kept::closed())
+    };
+    let rows = rows.into_iter();
+    let kept = rows.map(|(server, row)| (server, read(row.value.expose())));
+    Ok(kept.collect())
 }
 
 fn count(changes: &mut u64) {

@@ -25,10 +25,18 @@ pub(crate) enum Rule {
 }
 
 impl Rules {
-    /// Returns the rule for a tool: that of its client before that for all clients, and one that
-    /// names the tool before `*`.
+    /// Returns the rule for a tool: that of its client before that for all clients, one that names
+    /// the tool before a pattern, and of patterns the one that says most; of two that say as much, the
+    /// stricter.
     pub(crate) fn find(&self, client: Option<&str>, tool: &str) -> Option<Rule> {
-        let of = |rules: &BTreeMap<String, Rule>| rules.get(tool).or(rules.get(REST)).copied();
+        let of = |rules: &BTreeMap<String, Rule>| {
+            let named = rules.get(tool).copied();
+            named.or_else(|| {
+                let fit = rules.iter().filter(|(pattern, _)| fits(pattern, tool));
+                let best = fit.max_by_key(|(pattern, rule)| (pattern.len(), **rule));
+                best.map(|(_, rule)| *rule)
+            })
+        };
         let own = client.and_then(|client| self.clients.get(client));
         own.and_then(of).or_else(|| of(&self.all))
     }
@@ -106,8 +114,27 @@ impl From<Rule> for ToolRule {
     }
 }
 
-/// Every tool that is not named.
-const REST: &str = "*";
+/// Says whether a tool has a name that a pattern means, in which `*` is any text.
+fn fits(pattern: &str, tool: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return false;
+    };
+    let Some(mut tool) = tool.strip_prefix(start) else {
+        return false;
+    };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return tool.ends_with(part);
+        }
+        // The first place is as good as any: what follows may begin with anything.
+        let Some(at) = tool.find(part) else {
+            return false;
+        };
+        tool = tool.get(at + part.len()..).unwrap_or_default();
+    }
+    true
+}
 
 #[cfg(test)]
 mod tests {
@@ -136,6 +163,32 @@ mod tests {
         }
         rules.set(Some("ci"), "*", Some(Rule::Allow));
         assert_eq!(rules.find(Some("ci"), "other"), Some(Rule::Allow));
+    }
+
+    #[test]
+    fn a_pattern_that_says_more_counts_before_one_that_says_less() {
+        let mut rules = Rules::default();
+        rules.set(None, "*", Some(Rule::Allow));
+        rules.set(None, "delete_*", Some(Rule::Deny));
+        rules.set(None, "*_draft", Some(Rule::Ask));
+        rules.set(None, "delete_old_draft", Some(Rule::Allow));
+        rules.set(None, "a*b*c", Some(Rule::Ask));
+        for (tool, expected) in [
+            ("read", Rule::Allow),
+            ("delete_all", Rule::Deny),
+            ("delete_", Rule::Deny),
+            ("undelete_all", Rule::Allow),
+            ("new_draft", Rule::Ask),
+            ("delete_draft", Rule::Deny),
+            ("delete_old_draft", Rule::Allow),
+            ("abc", Rule::Ask),
+            ("a-b-b-c", Rule::Ask),
+            ("acb", Rule::Allow),
+            ("ab", Rule::Allow),
+            ("Delete_all", Rule::Allow),
+        ] {
+            assert_eq!(rules.find(None, tool), Some(expected), "{tool}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use keyway_auth::BoxFuture;
+use keyway_mcp::states::ServerProblem;
+use keyway_mcp::tool_memory::ToolMemory;
 use keyway_testkit::PATIENCE;
 use keyway_transport::{
     Connection, Event, EventSender, Frame, Link, RequestId, TransportError, queue,
@@ -629,4 +631,92 @@ fn a_record_that_cannot_be_read_denies() {
     let policies = Arc::new(Policies::new(&Settings::default(), Arc::new(vault)).unwrap());
     assert_eq!(policies.rules("p", "s")[0].rule, ToolRule::Deny);
     assert!(policies.access(None, ("p", "s")).is_some());
+}
+
+/// A server that is away, and what it listed last.
+#[derive(Debug)]
+struct Away {
+    tools: Mutex<Vec<String>>,
+}
+
+impl keyway_mcp::aggregate::Connector for Away {
+    fn connect(&self) -> BoxFuture<'_, Result<keyway_mcp::aggregate::Opened, ServerProblem>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn tool_memory(&self) -> Option<&dyn ToolMemory> {
+        Some(self)
+    }
+}
+
+impl ToolMemory for Away {
+    fn recall(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        let tools = self.tools.lock().unwrap().clone();
+        let raw = |tool: String| RawValue::from_string(tool).unwrap();
+        Box::pin(async move { Some(tools.into_iter().map(raw).collect()) })
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        let tools = tools.iter().map(|it| it.get().to_owned());
+        *self.tools.lock().unwrap() = tools.collect();
+    }
+}
+
+#[tokio::test]
+async fn what_is_denied_is_not_listed_from_memory_either() {
+    let policies = Arc::new(Policies::in_memory(&Settings::default()));
+    let away = Arc::new(Away {
+        tools: Mutex::new(vec![READ.to_owned(), WRITE.to_owned()]),
+    });
+    let server = || ("p".to_owned(), "s".to_owned());
+    let guarded =
+        |client| GuardedConnector::new(Arc::clone(&away) as _, &policies, client, server());
+    let (ci, other) = (guarded(Some("ci")), guarded(Some("other")));
+    let recalled = async |connector: &GuardedConnector| -> Vec<String> {
+        let memory = keyway_mcp::aggregate::Connector::tool_memory(connector).unwrap();
+        let tools = memory.recall().await.unwrap();
+        let names = tools.iter().map(|it| ListedTool::read(it).unwrap().name);
+        names.collect()
+    };
+    assert_eq!(recalled(&ci).await, ["read", "write"]);
+    let digest = |text: &str| {
+        ToolDigest::of(&RawValue::from_string(text.to_owned()).unwrap()).unwrap()
+    };
+    let shown = [("read".to_owned(), digest(READ)), ("write".to_owned(), digest(WRITE))];
+    let of = (Some("ci"), "write");
+    policies.set_rule(("p", "s"), of, Some(ToolRule::Deny), shown).unwrap();
+    assert_eq!(recalled(&ci).await, ["read"]);
+    assert_eq!(recalled(&other).await, ["read", "write"]);
+    // What one client may see does not become what all are shown.
+    let memory = keyway_mcp::aggregate::Connector::tool_memory(&ci).unwrap();
+    memory.remember(&[RawValue::from_string(READ.to_owned()).unwrap()]);
+    assert_eq!(recalled(&other).await, ["read", "write"]);
+    // Neither is a tool that has changed since it was looked at.
+    let of = (Some("ci"), "write");
+    policies.set_rule(("p", "s"), of, Some(ToolRule::Allow), []).unwrap();
+    *away.tools.lock().unwrap() = vec![READ.to_owned(), OTHER_WRITE.to_owned()];
+    assert_eq!(recalled(&ci).await, ["read"]);
+}
+
+#[test]
+fn rules_that_another_process_sets_are_found_and_nothing_else_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = keyway_vault::Folders::below(home.path().join("k"));
+    let open = || Arc::new(Vault::open(&folders, keyway_vault::KeySources::default()).unwrap());
+    let settings = Settings::default();
+    let here = Policies::new(&settings, open()).unwrap();
+    let other = Policies::new(&settings, open()).unwrap();
+    assert_eq!(here.refresh().unwrap(), []);
+    let deny = Some(ToolRule::Deny);
+    other.set_rule(("p", "s"), (None, "write_*"), deny, []).unwrap();
+    assert_eq!(here.refresh().unwrap(), [("p".to_owned(), "s".to_owned())]);
+    assert_eq!(here.rules("p", "s"), other.rules("p", "s"));
+    assert_eq!(here.servers(), ["p:s"]);
+    assert_eq!(here.refresh().unwrap(), []);
+    // What this process writes is no news to it.
+    here.set_rule(("p", "t"), (None, "x"), deny, []).unwrap();
+    assert_eq!(here.refresh().unwrap(), []);
+    other.set_rule(("p", "s"), (None, "write_*"), None, []).unwrap();
+    assert_eq!(here.refresh().unwrap().len(), 1);
+    assert_eq!(here.servers(), ["p:t"]);
 }

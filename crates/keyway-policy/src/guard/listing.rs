@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Guard;
 use crate::timeouts::{TOOL_LIST_AGE, TOOL_LIST_TIMEOUT};
-use crate::{Access, ListedTool, ToolDigest, Verdict};
+use crate::{Access, ListedTool, ToolDigest};
 
 /// The tools as they were last listed.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ pub(super) fn filtered(frame: &Frame, id: &RequestId, access: &Access) -> Frame 
         let count = list.tools.len();
         let tools = list.tools.into_iter();
         let shown: Vec<&str> = tools
-            .filter(|tool| is_shown(tool, access))
+            .filter(|tool| access.shows(tool))
             .map(RawValue::get)
             .collect();
         (shown.len() < count).then(|| format!("[{}]", shown.join(",")))
@@ -178,13 +178,6 @@ pub(super) fn filtered(frame: &Frame, id: &RequestId, access: &Access) -> Frame 
     let result = with_member(result, "tools", &shown);
     let result = result.unwrap_or_else(|| r#"{"tools":[]}"#.to_owned());
     Frame::new(jsonrpc::result(id, &result)).unwrap_or_else(|_| frame.clone())
-}
-
-fn is_shown(tool: &RawValue, access: &Access) -> bool {
-    ListedTool::read(tool).is_some_and(|tool| {
-        let verdict = access.decide(&tool.name, tool.digest);
-        matches!(verdict, Verdict::Allow | Verdict::Ask)
-    })
 }
 
 /// What members of `_meta` begin with that the protocol itself defines.
