@@ -8,8 +8,8 @@ use crate::arguments::help::WIDEST;
 use crate::commands::{
     add, adopt, call, check, client_metadata, clients, complete, completions, convert, demo, docs,
     doctor, embed, env, explain, headers, help, install, login, logout, logs, man, migrate, mtls,
-    open, probe, purge, readme, remove, rotate, run, schema, serve, service, status, token, tools,
-    trust, uninstall, vault,
+    open, policy, probe, purge, readme, remove, rotate, run, schema, serve, service, status, token,
+    tools, trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
@@ -72,6 +72,7 @@ Examples:
     Logs(Later<logs::Logs>),
     Install(Later<install::Install>),
     Uninstall(Later<uninstall::Uninstall>),
+    Policy(Later<policy::Policy>),
     Probe(Later<probe::Probe>),
     Doctor(Later<doctor::Doctor>),
     Explain(Later<explain::Explain>),
@@ -109,6 +110,7 @@ impl Command {
             Self::Embed(embed) => embed.format(),
             Self::Env(env) => env.format(),
             Self::Token(token) => token.format(),
+            Self::Policy(policy) => policy.format(),
             Self::Trust(trust) => trust.format(),
             Self::Doctor(doctor) => doctor.format,
             Self::Clients(clients) => clients.format,
@@ -149,6 +151,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Headers(headers) => headers::run(headers, context),
         Command::Install(install) => install::run(install, context),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, context),
+        Command::Policy(policy) => policy::run(policy, context),
         Command::Probe(probe) => probe::run(probe, context),
         Command::Trust(trust) => trust::run(trust, context),
         Command::Vault(vault) => vault::run(vault, context),

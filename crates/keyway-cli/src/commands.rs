@@ -26,6 +26,7 @@ pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod mtls;
 pub(crate) mod open;
+pub(crate) mod policy;
 pub(crate) mod probe;
 pub(crate) mod purge;
 pub(crate) mod readme;

@@ -43,6 +43,7 @@ mod moving;
 mod mtls;
 mod oauth;
 mod own_servers;
+mod policy;
 mod probe;
 mod reach;
 mod readme;

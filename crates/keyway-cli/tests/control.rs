@@ -294,6 +294,66 @@ fn approving_needs_the_digest_that_was_shown_and_a_host_allowed_on_a_terminal() 
     assert_eq!(approve(token, &changed).status, 401);
 }
 
+/// A rule keeps clients from a tool, so that it takes as much to change one as to approve an entry.
+#[test]
+fn a_rule_for_a_tool_is_set_by_a_host_that_was_allowed_and_by_no_other() {
+    let entry = r#"{"local": {"command": "/bin/sh", "args": ["-c", "exit 3"]}}"#;
+    let folder = Folder::new().file("p/.mcp.json", entry);
+    let home = folder.at("home");
+    let call =
+        || Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", &home);
+    let _gateway = Gateway::start(call(), &["p"]);
+    let rules = || {
+        let path = "/v1/servers/p:local/policies";
+        ask(connect(&home), "GET", path, ("", "")).body["policies"].clone()
+    };
+    let set = |token: &str, body: Value| {
+        let headers = format!("authorization: Bearer {token}\r\n");
+        let path = "/v1/servers/p:local/set-policy";
+        ask(connect(&home), "POST", path, (&headers, &body.to_string())).status
+    };
+    let deny = json!({"tool": "delete_*", "client": "ci", "rule": "deny"});
+    let client = Gateway::token(call(), &["--name", "n"]);
+    for token in ["", "kwhost_guess", &client] {
+        assert_eq!(set(token, deny.clone()), 401);
+    }
+    assert_eq!(rules(), json!([]));
+    let mut terminal = Terminal::start(&call(), "\"$KEYWAY\" embed allow editor");
+    terminal.answer("Allow this? [y/N]", "y\n");
+    let screen = terminal.end();
+    let mut words = screen.split_whitespace();
+    let token = words
+        .find(|word| word.starts_with("kwhost_"))
+        .expect(&screen);
+    for wrong in [
+        json!({"rule": "deny"}),
+        json!({"tool": "x", "rule": "perhaps"}),
+        json!({"tool": "x", "rule": "deny", "more": 1}),
+    ] {
+        assert_eq!(set(token, wrong.clone()), 400, "{wrong}");
+    }
+    assert_eq!(rules(), json!([]));
+    assert_eq!(set(token, deny), 200);
+    let expected = json!({"tool": "delete_*", "client": "ci", "rule": "deny",
+        "is_in_config": false});
+    assert_eq!(rules(), json!([expected]));
+    // The command finds it, and takes it away again.
+    let listed = call().args(["policy", "list"]).run();
+    assert!(
+        listed.stdout.contains("delete_*"),
+        "{}",
+        listed.everything()
+    );
+    assert_eq!(
+        set(
+            token,
+            json!({"tool": "delete_*", "client": "ci", "rule": null})
+        ),
+        200
+    );
+    assert_eq!(rules(), json!([]));
+}
+
 /// Runs an example host to its end, with a person at the browser.
 fn run_example(program: &str, script: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,5 +1,7 @@
 //! What the clients of this machine have: every entry with its scope, and which of them counts.
 
+mod report;
+
 use std::path::{Path, PathBuf};
 
 use keyway::load::Loader;

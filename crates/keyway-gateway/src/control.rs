@@ -10,6 +10,7 @@ mod answers;
 mod event_stream;
 mod openapi;
 mod operations;
+mod policies;
 mod server_object;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use http::header::AUTHORIZATION;
 use keyway::approval::Answer;
 use keyway::diagnosis::Diagnosis;
 use keyway::events::Events;
+use keyway_policy::Policies;
 use keyway_transport::{Inbound, Peer, Reply};
 use serde::Deserialize;
 use tokio::sync::{Semaphore, watch};
@@ -34,6 +36,7 @@ pub struct Control {
     backend: Arc<dyn DashboardBackend>,
     events: Events,
     hosts: TokenReader,
+    policies: Option<Arc<Policies>>,
     streams: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
 }
@@ -52,9 +55,17 @@ impl Control {
             backend,
             events,
             hosts,
+            policies: None,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             stopping: watch::Sender::new(false),
         }
+    }
+
+    /// Lets rules for tools be read, and set by hosts that may approve entries.
+    #[must_use]
+    pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
+        self.policies = Some(policies);
+        self
     }
 
     /// Says whether a path belongs to the control API.
@@ -86,7 +97,9 @@ impl Control {
                 Some(view) => answers::json(StatusCode::OK, &ServerObject::of(&view)),
                 None => answers::unknown_server(),
             },
+            Operation::Policies(id) => self.list_policies(&id).await,
             Operation::Act(id, Action::Approve) => self.approve(&mut request, &id).await,
+            Operation::Act(id, Action::SetPolicy) => self.set_policy(&mut request, &id).await,
             Operation::Act(id, action) => self.act(&id, action).await,
             Operation::Events => self.event_stream(),
             Operation::OpenApi => answers::json(StatusCode::OK, &openapi()),
@@ -119,8 +132,10 @@ impl Control {
                 Ok(None)
             }
             Action::SignOut => self.backend.sign_out(&view.id).await.map(Some),
-            // It is told apart before: it needs a body and a token.
-            Action::Approve => return answers::problem(StatusCode::BAD_REQUEST, NO_DIGEST),
+            // They are told apart before: they need a body and a token.
+            Action::Approve | Action::SetPolicy => {
+                return answers::problem(StatusCode::BAD_REQUEST, NO_DIGEST);
+            }
         };
         self.done(&view.id, done).await
     }

@@ -54,7 +54,7 @@ use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::control::Control;
 use crate::dashboard::Dashboard;
 pub use crate::gateway_token::{
-    GatewayToken, IssueError, TokenReader, TokenScope, TokenStore, is_token_name,
+    GatewayToken, IssueError, TokenReader, TokenScope, TokenStore, is_token_name, token_usage,
 };
 use crate::timeouts::MAINTENANCE_INTERVAL;
 pub use crate::token_use::TokenUses;
@@ -180,6 +180,20 @@ impl Gateway {
     pub fn apply_policies(&self, plugin: &str, name: &str) {
         self.reconnect(plugin, name);
         self.router.adapt();
+    }
+
+    /// Takes over the rules that another process has set.
+    ///
+    /// Cancel safety: the rules may be taken over without being applied to open connections.
+    pub(crate) async fn refresh_policies(&self) {
+        let Some(policies) = self.router.policies().cloned() else {
+            return;
+        };
+        let refreshed = tokio::task::spawn_blocking(move || policies.refresh()).await;
+        // A vault that cannot be read leaves the rules as they are.
+        for (plugin, server) in refreshed.ok().and_then(Result::ok).unwrap_or_default() {
+            self.apply_policies(&plugin, &server);
+        }
     }
 
     /// Puts the policy for processes of the same user in front of a connection that one shares.

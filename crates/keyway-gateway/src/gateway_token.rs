@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use keyway_secret::{Secret, random};
+use keyway_config::names::path_segment;
+use keyway_secret::{Secret, random, shell_word};
 use keyway_vault::{Generation, Namespace, Vault, VaultError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -212,6 +213,30 @@ impl fmt::Display for TokenHash {
 pub fn is_token_name(name: &str) -> bool {
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
     !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain)
+}
+
+/// Says how a client shows the token: at the server's own path if it opens only one, else at that of
+/// all servers together.
+#[must_use]
+pub fn token_usage(name: &str, scopes: Option<&[TokenScope]>) -> String {
+    let only = match scopes {
+        Some([only]) => Some(only.to_string()),
+        _ => None,
+    };
+    let path = only.as_deref().and_then(|only| only.split_once(':'));
+    let path = path
+        .filter(|(_, server)| *server != "*")
+        .map(|(plugin, server)| {
+            let (plugin, server) = (path_segment(plugin), path_segment(server));
+            format!("/{plugin}/{server}")
+        });
+    let (name, path) = (shell_word(name), path.unwrap_or_default());
+    format!(
+        "The token is shown only this once. A client sends it as a header, for example:\n  \
+         claude mcp add --transport http {name} http://127.0.0.1:5399/mcp{path} \
+         --header \"Authorization: Bearer TOKEN\"\n\
+         `keyway serve` prints its address, if it is another one.\n"
+    )
 }
 
 /// Reads all gateway tokens; may block.

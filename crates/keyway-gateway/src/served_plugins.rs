@@ -252,6 +252,7 @@ impl ServedPlugins {
                 Found::Records => {}
                 Found::Servers(servers) => gateway.replace(servers),
             }
+            gateway.refresh_policies().await;
             self.backend.set_plugins(self.loaded());
         }
     }

@@ -57,6 +57,13 @@ impl ListedTool {
 }
 
 impl ToolDigest {
+    /// Returns the digest of a tool, as its server describes it, if it has this name.
+    #[must_use]
+    pub fn named(raw: &RawValue, name: &str) -> Option<Self> {
+        let tool = ListedTool::read(raw)?;
+        (tool.name == name).then_some(tool.digest)
+    }
+
     /// Computes the digest of a tool as its server describes it; `None` if it has no name, or says
     /// something twice.
     #[must_use]

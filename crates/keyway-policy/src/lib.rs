@@ -79,6 +79,17 @@ pub struct RuleView {
     pub is_in_config: bool,
 }
 
+impl RuleView {
+    /// Says where it can be changed.
+    #[must_use]
+    pub const fn place(&self) -> &'static str {
+        match self.is_in_config {
+            true => "config.toml",
+            false => "keyway policy",
+        }
+    }
+}
+
 impl Policies {
     /// Reads the rules of `config.toml` and those that were set on the dashboard.
     ///
@@ -118,7 +129,9 @@ impl Policies {
             std::mem::replace(&mut *kept, new.clone())
         };
         let all: BTreeSet<&String> = before.keys().chain(new.keys()).collect();
-        let changed = all.into_iter().filter(|key| before.get(*key) != new.get(*key));
+        let changed = all
+            .into_iter()
+            .filter(|key| before.get(*key) != new.get(*key));
         let changed = changed.filter_map(|key| key.split_once(':'));
         let changed: Vec<(String, String)> = changed
             .map(|(plugin, server)| (plugin.to_owned(), server.to_owned()))

@@ -679,12 +679,16 @@ async fn what_is_denied_is_not_listed_from_memory_either() {
         names.collect()
     };
     assert_eq!(recalled(&ci).await, ["read", "write"]);
-    let digest = |text: &str| {
-        ToolDigest::of(&RawValue::from_string(text.to_owned()).unwrap()).unwrap()
-    };
-    let shown = [("read".to_owned(), digest(READ)), ("write".to_owned(), digest(WRITE))];
+    let digest =
+        |text: &str| ToolDigest::of(&RawValue::from_string(text.to_owned()).unwrap()).unwrap();
+    let shown = [
+        ("read".to_owned(), digest(READ)),
+        ("write".to_owned(), digest(WRITE)),
+    ];
     let of = (Some("ci"), "write");
-    policies.set_rule(("p", "s"), of, Some(ToolRule::Deny), shown).unwrap();
+    policies
+        .set_rule(("p", "s"), of, Some(ToolRule::Deny), shown)
+        .unwrap();
     assert_eq!(recalled(&ci).await, ["read"]);
     assert_eq!(recalled(&other).await, ["read", "write"]);
     // What one client may see does not become what all are shown.
@@ -693,7 +697,9 @@ async fn what_is_denied_is_not_listed_from_memory_either() {
     assert_eq!(recalled(&other).await, ["read", "write"]);
     // Neither is a tool that has changed since it was looked at.
     let of = (Some("ci"), "write");
-    policies.set_rule(("p", "s"), of, Some(ToolRule::Allow), []).unwrap();
+    policies
+        .set_rule(("p", "s"), of, Some(ToolRule::Allow), [])
+        .unwrap();
     *away.tools.lock().unwrap() = vec![READ.to_owned(), OTHER_WRITE.to_owned()];
     assert_eq!(recalled(&ci).await, ["read"]);
 }
@@ -708,7 +714,9 @@ fn rules_that_another_process_sets_are_found_and_nothing_else_is_told() {
     let other = Policies::new(&settings, open()).unwrap();
     assert_eq!(here.refresh().unwrap(), []);
     let deny = Some(ToolRule::Deny);
-    other.set_rule(("p", "s"), (None, "write_*"), deny, []).unwrap();
+    other
+        .set_rule(("p", "s"), (None, "write_*"), deny, [])
+        .unwrap();
     assert_eq!(here.refresh().unwrap(), [("p".to_owned(), "s".to_owned())]);
     assert_eq!(here.rules("p", "s"), other.rules("p", "s"));
     assert_eq!(here.servers(), ["p:s"]);
@@ -716,7 +724,9 @@ fn rules_that_another_process_sets_are_found_and_nothing_else_is_told() {
     // What this process writes is no news to it.
     here.set_rule(("p", "t"), (None, "x"), deny, []).unwrap();
     assert_eq!(here.refresh().unwrap(), []);
-    other.set_rule(("p", "s"), (None, "write_*"), None, []).unwrap();
+    other
+        .set_rule(("p", "s"), (None, "write_*"), None, [])
+        .unwrap();
     assert_eq!(here.refresh().unwrap().len(), 1);
     assert_eq!(here.servers(), ["p:t"]);
 }

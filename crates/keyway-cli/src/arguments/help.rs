@@ -119,6 +119,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "serve",
             "open",
             "token",
+            "policy",
             "service",
             "mtls",
         ],

@@ -3,10 +3,8 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyway_clients::clients::{CLIENTS, Client};
-use keyway_clients::install::{Receipts, Recognised};
-use keyway_clients::survey::{
-    Breakage, EntryKind, EntryScope, Machine, SurveyedClient, SurveyedEntry,
-};
+use keyway_clients::install::Recognised;
+use keyway_clients::survey::{EntryKind, SurveyedClient, SurveyedEntry};
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::{Value, json};
@@ -41,13 +39,13 @@ pub(crate) fn run(arguments: &Clients, context: &CommandContext) -> Result<Exit,
         Some(client) => vec![machine.look_at(client)],
         None => machine.survey(),
     };
-    mark_stale(&machine, &mut found)?;
+    machine.mark_stale(&data_folder()?, &mut found)?;
     if arguments.client.is_none() {
         found.retain(|it| it.is_here || !it.entries.is_empty());
     }
     let text = match arguments.format {
         Format::Json => {
-            let clients: Vec<Value> = found.iter().map(object).collect();
+            let clients: Vec<Value> = found.iter().map(SurveyedClient::to_json).collect();
             format!(
                 "{}\n",
                 json!({ "schema_version": 1, "diagnostics": [], "clients": clients })
@@ -59,35 +57,15 @@ pub(crate) fn run(arguments: &Clients, context: &CommandContext) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-/// Marks the entries that stand in for a server of a plugin which is no longer what it was.
-pub(super) fn mark_stale(
-    machine: &Machine<'_>,
-    found: &mut [SurveyedClient],
-) -> Result<(), CliError> {
-    let records = Receipts::open(&data_folder()?)?;
-    for receipt in machine.stale(&records.all) {
-        let clients = found
-            .iter_mut()
-            .filter(|it| it.client.name == receipt.client);
-        let entries = clients.flat_map(|it| &mut it.entries);
-        let ours = entries.filter(|it| {
-            it.name == receipt.name && it.scope == EntryScope::User && it.broken.is_none()
-        });
-        for entry in ours {
-            let plugin = receipt.stands_for.as_ref().map(|it| it.plugin.clone());
-            entry.broken = plugin.map(|plugin| Breakage::Stale { plugin });
-        }
-    }
-    Ok(())
-}
-
 /// Says what is wrong with entries of clients on this machine: a secret in the open, an entry of ours
 /// that cannot work or does not count, a file that the client cannot read.
 pub(super) fn tell_problems(context: &CommandContext) {
     // A home that is not there has no clients; records that cannot be read are told by `clients`.
     let Ok(machine) = machine() else { return };
     let mut found = machine.survey();
-    drop(mark_stale(&machine, &mut found));
+    if let Ok(data) = data_folder() {
+        drop(machine.mark_stale(&data, &mut found));
+    }
     let mut lines = Vec::new();
     for client in &found {
         lines.extend(client.problems.iter().map(ToString::to_string));
@@ -96,7 +74,7 @@ pub(super) fn tell_problems(context: &CommandContext) {
             it.holds_secret || it.broken.is_some() || is_ours && it.shadowed_by.is_some()
         });
         let title = client.client.title;
-        lines.extend(wrong.map(|it| format!("{title}, `{}`: {}", it.name, notes(it).join("; "))));
+        lines.extend(wrong.map(|it| format!("{title}, `{}`: {}", it.name, it.notes().join("; "))));
     }
     for line in lines {
         context.print_aside(&format!("note: {}\n", printable(&line)));
@@ -120,12 +98,12 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
             ]);
         }
         for entry in &client.entries {
-            let notes = notes(entry);
+            let notes = entry.notes();
             table.push([
                 client.client.name.to_owned(),
                 entry.scope.as_str().to_owned(),
                 printable(&entry.name),
-                kind(entry).to_owned(),
+                entry.word().to_owned(),
                 if notes.is_empty() {
                     "-".to_owned()
                 } else {
@@ -146,67 +124,4 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
         text.push_str("\nkeyway adopt takes over the entries that are remote or a bridge\n");
     }
     text
-}
-
-/// Says what an entry is, in a word.
-fn kind(entry: &SurveyedEntry) -> &'static str {
-    match &entry.kind {
-        EntryKind::Keyway => "keyway",
-        EntryKind::Other(Recognised::Remote(_) | Recognised::Unsupported { .. }) => "remote",
-        EntryKind::Other(_) => "program",
-        _ => "invalid",
-    }
-}
-
-/// Says what a person should know of an entry.
-pub(super) fn notes(entry: &SurveyedEntry) -> Vec<String> {
-    let mut notes = Vec::new();
-    if entry.holds_secret {
-        notes.push("holds a secret".to_owned());
-    }
-    match &entry.broken {
-        Some(Breakage::NoProgram(path)) => {
-            let path = printable(&path.to_string_lossy());
-            notes.push(format!("broken: there is no {path}"));
-        }
-        Some(Breakage::NoPlugin(path)) => {
-            let path = printable(&path.to_string_lossy());
-            notes.push(format!("broken: there is no plugin {path}"));
-        }
-        Some(Breakage::Stale { plugin }) => {
-            let plugin = printable(plugin);
-            notes.push(format!(
-                "stale: {plugin} changed; `keyway adopt` removes the entry"
-            ));
-        }
-        _ => {}
-    }
-    if let Some(scope) = &entry.shadowed_by {
-        notes.push(format!("the {} entry counts instead", scope.as_str()));
-    }
-    if let EntryScope::Local { project } = &entry.scope {
-        notes.push(format!("in {}", printable(project)));
-    }
-    notes
-}
-
-fn object(client: &SurveyedClient) -> Value {
-    let entries = client.entries.iter().map(|it| {
-        json!({
-            "name": it.name,
-            "scope": it.scope.as_str(),
-            "file": it.file.to_string_lossy(),
-            "is": kind(it),
-            "holds_secret": it.holds_secret,
-            "shadowed_by": it.shadowed_by.as_ref().map(EntryScope::as_str),
-            "is_broken": it.broken.is_some(),
-        })
-    });
-    let problems = client.problems.iter().map(ToString::to_string);
-    json!({
-        "client": client.client.name,
-        "file": client.user_file.to_string_lossy(),
-        "entries": entries.collect::<Vec<Value>>(),
-        "problems": problems.collect::<Vec<String>>(),
-    })
 }

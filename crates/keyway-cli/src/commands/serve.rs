@@ -98,11 +98,11 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let dashboard = dashboard.with_policies(Arc::clone(&policies));
         let dashboard = Arc::new(with_administration(dashboard, &vault, &uses)?);
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
-            .with_policies(policies)
+            .with_policies(Arc::clone(&policies))
             .with_token_uses(uses)
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
-            .with_control(control(&backend, &vault)?);
+            .with_control(control(&backend, &vault, policies)?);
         let gateway = Arc::new(gateway);
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(context)?;
@@ -193,14 +193,15 @@ fn with_administration(
 }
 
 /// Makes the control API of this gateway.
-fn control(backend: &Arc<LocalBackend>, vault: &Arc<Vault>) -> Result<Arc<Control>, CliError> {
+fn control(
+    backend: &Arc<LocalBackend>,
+    vault: &Arc<Vault>,
+    policies: Arc<Policies>,
+) -> Result<Arc<Control>, CliError> {
     let hosts = TokenStore::host_reader(Arc::clone(vault))?;
     let events = backend.host().events().clone();
-    Ok(Arc::new(Control::new(
-        Arc::clone(backend) as _,
-        events,
-        hosts,
-    )))
+    let control = Control::new(Arc::clone(backend) as _, events, hosts);
+    Ok(Arc::new(control.with_policies(policies)))
 }
 
 impl Serve {

@@ -11,9 +11,10 @@ use clap::{Args, Subcommand};
 use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
-use keyway_config::names::{of_path_segment, path_segment};
+use keyway_config::names::of_path_segment;
 use keyway_gateway::gateway::{
     GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name,
+    token_usage,
 };
 use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};
 use serde_json::json;
@@ -139,7 +140,7 @@ fn make(
         Ok(token)
     })?;
     if context.verbosity != Verbosity::Quiet {
-        context.print_aside(&how_to_use(name, scopes_given.as_deref()));
+        context.print_aside(&token_usage(name, scopes_given.as_deref()));
     }
     Ok(Exit::Done)
 }
@@ -213,27 +214,16 @@ fn refuse_null_device() -> Result<(), CliError> {
     }
 }
 
-/// Says how a client shows the token: at the server's own path if it opens only one, else at that of
-/// all servers together.
-fn how_to_use(name: &str, scopes: Option<&[TokenScope]>) -> String {
-    let only = match scopes {
-        Some([only]) => Some(only.to_string()),
-        _ => None,
-    };
-    let path = only.as_deref().and_then(|only| only.split_once(':'));
-    let path = path
-        .filter(|(_, server)| *server != "*")
-        .map(|(plugin, server)| {
-            let (plugin, server) = (path_segment(plugin), path_segment(server));
-            format!("/{plugin}/{server}")
-        });
-    let (name, path) = (shell_word(name), path.unwrap_or_default());
-    format!(
-        "The token is shown only this once. A client sends it as a header, for example:\n  \
-         claude mcp add --transport http {name} http://127.0.0.1:5399/mcp{path} \
-         --header \"Authorization: Bearer TOKEN\"\n\
-         `keyway serve` prints its address, if it is another one.\n"
-    )
+/// Returns the plugin and the name of one server, as `scope` reads it.
+pub(super) fn server_scope(
+    name: &str,
+    config: Option<&Path>,
+) -> Result<(String, String), CliError> {
+    let scope = scope(name, config)?;
+    let only = scope.only_server().ok_or(CliError::Usage {
+        what: "name one server: `PLUGIN:SERVER`",
+    })?;
+    Ok((only.0.to_owned(), only.1.to_owned()))
 }
 
 /// Reads what a token opens; a bare name is that of the plugin where the person stands.

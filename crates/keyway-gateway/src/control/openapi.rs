@@ -15,6 +15,14 @@ pub fn document() -> Value {
     );
     let server = read("getServer", "Describe one server", "Server", true);
     paths.insert("/v1/servers/{id}".to_owned(), json!({ "get": server }));
+    let policies = read(
+        "listPolicies",
+        "List the rules for its tools",
+        "PolicyList",
+        true,
+    );
+    let path = "/v1/servers/{id}/policies".to_owned();
+    paths.insert(path, json!({ "get": policies }));
     for (action, word, summary) in Action::ALL {
         let path = format!("/v1/servers/{{id}}/{word}");
         paths.insert(path, json!({ "post": operation(action, word, summary) }));
@@ -61,15 +69,20 @@ fn operation(action: Action, word: &str, summary: &str) -> Value {
         "summary": summary,
         "parameters": [id_parameter()],
     });
-    if action == Action::Approve {
-        set(&mut responses, "400", problem("There is no digest"));
+    let body = match action {
+        Action::Approve => Some("ApproveRequest"),
+        Action::SetPolicy => Some("SetPolicyRequest"),
+        _ => None,
+    };
+    if let Some(schema) = body {
+        set(&mut responses, "400", problem("The body lacks something"));
         set(
             &mut responses,
             "401",
-            problem("The host is not allowed to approve"),
+            problem("The host is not allowed to do this"),
         );
         set(&mut operation, "security", json!([{ "host": [] }]));
-        let content = json!({ "application/json": { "schema": reference("ApproveRequest") } });
+        let content = json!({ "application/json": { "schema": reference(schema) } });
         let body = json!({ "required": true, "content": content });
         set(&mut operation, "requestBody", body);
     }
@@ -166,6 +179,17 @@ fn schemas() -> Value {
         ]),
         "ApproveRequest": { "type": "object", "required": ["digest"], "additionalProperties": false,
             "properties": { "digest": text(), "confined": { "type": "boolean" } } },
+        "PolicyList": object(&[
+            ("schema_version", json!({ "const": SCHEMA_VERSION })),
+            ("policies", list(reference("Policy"))),
+        ]),
+        "Policy": object(&[
+            ("tool", text()), ("client", optional()), ("rule", text()),
+            ("is_in_config", json!({ "type": "boolean" })),
+        ]),
+        "SetPolicyRequest": { "type": "object", "required": ["tool"], "additionalProperties": false,
+            "properties": { "tool": text(), "client": optional(),
+                "rule": { "enum": ["allow", "ask", "deny", null] } } },
         "Problem": object(&[
             ("title", text()), ("status", json!({ "type": "integer" })), ("detail", text()),
             ("code", optional()), ("hint", optional()), ("fixable_by", optional()),
@@ -222,7 +246,7 @@ mod tests {
         ids.dedup();
         assert_eq!(
             (ids.len(), count),
-            (Action::ALL.len() + 4, Action::ALL.len() + 4)
+            (Action::ALL.len() + 5, Action::ALL.len() + 5)
         );
     }
 }

@@ -11,6 +11,8 @@ pub(super) enum Operation {
     ListServers,
     /// One server, by `PLUGIN:SERVER`.
     Server(String),
+    /// The rules for the tools of a server.
+    Policies(String),
     /// Something that is done to a server.
     Act(String, Action),
     /// What happens from now on.
@@ -32,11 +34,13 @@ pub(super) enum Action {
     SignOut,
     /// Approves the entry as it was shown.
     Approve,
+    /// Sets or removes a rule for a tool.
+    SetPolicy,
 }
 
 impl Action {
     /// All of them, with their last part of a path and what they do.
-    pub(super) const ALL: [(Self, &'static str, &'static str); 5] = [
+    pub(super) const ALL: [(Self, &'static str, &'static str); 6] = [
         (
             Self::Check,
             "check",
@@ -61,6 +65,11 @@ impl Action {
             Self::Approve,
             "approve",
             "Approve the entry as it was shown; needs the token of an allowed host",
+        ),
+        (
+            Self::SetPolicy,
+            "set-policy",
+            "Set or remove a rule for a tool or a pattern; needs the token of an allowed host",
         ),
     ];
 
@@ -106,6 +115,7 @@ fn of_path(path: &str) -> Option<Operation> {
     match parts.as_slice() {
         ["servers"] => Some(Operation::ListServers),
         ["servers", id] => Some(Operation::Server(of_path_segment(id)?)),
+        ["servers", id, "policies"] => Some(Operation::Policies(of_path_segment(id)?)),
         ["servers", id, word] => Some(Operation::Act(of_path_segment(id)?, Action::read(word)?)),
         ["events"] => Some(Operation::Events),
         ["openapi.json"] => Some(Operation::OpenApi),
@@ -141,6 +151,7 @@ mod tests {
         for path in [
             "/v1/servers",
             "/v1/servers/p:s",
+            "/v1/servers/p:s/policies",
             "/v1/events",
             "/v1/openapi.json",
         ] {

@@ -45,6 +45,11 @@ impl Router {
         let _first = self.policies.set(policies);
     }
 
+    /// Returns the policies, if there are any.
+    pub(super) fn policies(&self) -> Option<&Arc<Policies>> {
+        self.policies.get()
+    }
+
     /// Puts the policy for a client in front of a connection to a server, if there is one; returns
     /// also what may remember the tools that the client is listed then.
     pub(super) fn guard(
