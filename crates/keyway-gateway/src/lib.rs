@@ -14,7 +14,6 @@ mod history;
 pub mod lazy_server;
 pub mod local_backend;
 mod percent;
-pub mod schema;
 pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod idle;
 pub mod jsonrpc;
 pub mod negotiation;
+pub mod schema;
 pub mod session;
 pub mod splice;
 pub mod states;

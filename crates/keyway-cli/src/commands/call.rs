@@ -15,7 +15,7 @@ use keyway::host::ChildLines;
 use keyway::{Approved, Plan};
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
-use keyway_gateway::schema::Schema;
+use keyway_mcp::schema::Schema;
 use keyway_mcp::session::{Request, Session};
 use keyway_secret::printable;
 use serde::Deserialize;

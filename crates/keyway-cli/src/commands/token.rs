@@ -13,8 +13,7 @@ use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::of_path_segment;
 use keyway_gateway::gateway::{
-    GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name,
-    token_usage,
+    GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name, token_usage,
 };
 use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};
 use serde_json::json;

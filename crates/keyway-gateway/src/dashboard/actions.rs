@@ -15,7 +15,7 @@ use super::result::{Called, LastCall};
 use super::sessions::Notice;
 use super::{Dashboard, answers, pages, words};
 use crate::activity::{Outcome, RequestSummary};
-use crate::schema::Schema;
+use keyway_mcp::schema::Schema;
 
 impl Dashboard {
     /// Does what a form asks for.

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::html::{Html, Lines, html};
-use crate::schema::{Property, Schema, plain};
+use keyway_mcp::schema::{Property, Schema, plain};
 
 /// The fields of a form, in their order.
 pub(super) type Fields = Vec<(String, String)>;

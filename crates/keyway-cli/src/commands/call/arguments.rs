@@ -1,6 +1,6 @@
 //! `key=value` as typed, to arguments of the types that the tool's schema asks for.
 
-use keyway_gateway::schema::{Property, Schema, guessed, plain};
+use keyway_mcp::schema::{Property, Schema, guessed, plain};
 use serde_json::{Map, Value};
 
 use crate::error::CliError;

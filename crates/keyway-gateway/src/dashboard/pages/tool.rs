@@ -8,7 +8,7 @@ use crate::dashboard::form::fields;
 use crate::dashboard::html::{Html, Lines, html};
 use crate::dashboard::paths;
 use crate::dashboard::result::{Called, LastCall};
-use crate::schema::Schema;
+use keyway_mcp::schema::Schema;
 
 pub(super) fn page(look: &Look, view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
     let last = browser.session.last_call.as_deref();
