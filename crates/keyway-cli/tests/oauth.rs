@@ -6,7 +6,7 @@
 use std::thread;
 use std::time::Duration;
 
-use keyway_testkit::rig::{Consent, End, Iss, Settings};
+use keyway_testkit::rig::{Consent, Delivery, End, Iss, Settings};
 use keyway_testkit::{Desk, Outcome, Running, eventually, visit};
 use url::Url;
 
@@ -469,4 +469,36 @@ fn c7_a_sign_in_that_is_refused_leaves_the_old_one() {
     assert_eq!(refused.code, 1, "{}", refused.everything());
     assert_echo(&desk.call().run());
     assert_eq!(desk.windows().len(), 2);
+}
+
+/// The process that was refused is gone; every later one says it all the same.
+#[test]
+fn what_cost_a_sign_in_is_told_by_every_command_until_the_next_one() {
+    let desk = desk(|_| {});
+    desk.sign_in();
+    desk.rig.reset();
+    desk.rig
+        .set(|settings| settings.token_delivery = Delivery::Lost);
+    let call = ["call", "s", "echo", "message=hello"];
+    let unanswered = desk.without_browser(&call).run();
+    let said = unanswered.everything();
+    assert!(said.contains("the sign-in may be lost"), "{said}");
+    desk.rig
+        .set(|settings| settings.token_delivery = Delivery::Whole);
+    desk.rig.reset();
+    let refused = desk.without_browser(&call).run();
+    assert_eq!(refused.code, 3, "{}", refused.everything());
+    let cause = "was lost on the way, and the new token with it";
+    for words in [
+        &call[..],
+        &["status"],
+        &["status", "--format", "json"],
+        &["doctor", "--server", "s"],
+    ] {
+        let said = desk.without_browser(words).run().everything();
+        assert!(said.contains(cause), "{words:?}: {said}");
+    }
+    desk.sign_in();
+    let said = desk.without_browser(&["status"]).run().everything();
+    assert!(!said.contains(cause), "{said}");
 }
