@@ -15,7 +15,8 @@ use crate::hash::{Hash, Hasher};
 use crate::manifest::{FileChange, Manifest};
 use crate::places::{Places, normal};
 use crate::store::ApprovalStore;
-use crate::tree::{self, KnownTree, Tree, TreePlace};
+use crate::tree::{self, KnownTree, Tree};
+use crate::walk::{self, TreePlace};
 
 /// The files of an entry, as they were when this was made.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ impl Files {
             (true, true) => Coverage::Home,
             (true, false) => match cache.count(&lookup.place) {
                 Ok(tree) => Coverage::Tree(tree),
-                Err(tree::TooLarge) => Coverage::TooLarge,
+                Err(walk::TooLarge) => Coverage::TooLarge,
             },
         };
         Self {
@@ -286,7 +287,7 @@ impl Lookup {
         let mut paths: Vec<PathBuf> = words.filter(inside).chain(programs).collect();
         paths.sort_unstable();
         paths.dedup();
-        let mut room = tree::MAX_BYTES;
+        let mut room = walk::MAX_BYTES;
         paths
             .into_iter()
             .map(|path| NamedFile::look(path, &mut room))
@@ -316,7 +317,7 @@ impl NamedFile {
             .filter(|target| *target != path);
         let metadata = fs::metadata(&path).ok();
         let is_link = target.is_some();
-        let is_fixed = |it: &fs::Metadata| is_link && tree::is_systems(it);
+        let is_fixed = |it: &fs::Metadata| is_link && walk::is_systems(it);
         let size = metadata.as_ref().map_or(0, fs::Metadata::len);
         let fits = size <= *room;
         if fits {
@@ -333,7 +334,7 @@ impl NamedFile {
 }
 
 impl Cache<'_> {
-    fn count(&self, place: &TreePlace) -> Result<Tree, tree::TooLarge> {
+    fn count(&self, place: &TreePlace) -> Result<Tree, walk::TooLarge> {
         let approval = || self.store?.find(self.source, self.server).ok()?;
         let known = approval().and_then(|approval| approval.known_tree());
         let files = || self.store?.find_files(self.source, self.server).ok()?;

@@ -35,6 +35,7 @@ pub mod regular_file;
 mod store;
 mod text;
 mod tree;
+mod walk;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ use self::facts::Sources;
 use self::files::{Cache, Lookup, configuration};
 use self::places::Places;
 use self::plan_digest::PlanDigest;
-use self::tree::TreePlace;
+use self::walk::TreePlace;
 
 pub use self::answer::Answer;
 pub use self::change::Changes;
