@@ -152,6 +152,22 @@ impl Session {
         handler: Arc<dyn Handler>,
         offer: OfferedEras,
     ) -> Result<Self, SessionError> {
+        Self::open_within(connection, client, handler, (offer, DEFAULT_TIMEOUT)).await
+    }
+
+    /// The same with a limit for the first answer: a package runner may fetch its program first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    ///
+    /// Cancel safety: as [`Self::open`].
+    pub async fn open_within(
+        connection: Connection,
+        client: ClientInfo,
+        handler: Arc<dyn Handler>,
+        (offer, limit): (OfferedEras, Duration),
+    ) -> Result<Self, SessionError> {
         let Connection {
             link,
             events,
@@ -160,7 +176,7 @@ impl Session {
         } = connection;
         // Owns the reading task from the start, so that dropping this future ends that too.
         let exchange = Running::start(Exchange::new(link, handler), events);
-        match era::negotiate(&exchange, &client, offer).await {
+        match era::negotiate(&exchange, &client, (offer, limit)).await {
             Ok(facts) => {
                 watch.emit(ServerEvent::Connected);
                 exchange.greeted(watch);

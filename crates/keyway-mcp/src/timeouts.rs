@@ -10,6 +10,8 @@ pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request may take, unless the entry says otherwise; progress restarts the time.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the first answer of a program may take that its package runner may have to fetch first.
+pub const PACKAGE_START_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long all pages of one list may take together.
 pub(crate) const WHOLE_LIST_TIMEOUT: Duration = Duration::from_secs(120);
 /// For requests whose client decides how long it waits.

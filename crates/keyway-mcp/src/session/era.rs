@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::pump::{Call, Exchange};
-use super::{ClientInfo, DEFAULT_TIMEOUT, Handler, SessionError};
+use super::{ClientInfo, Handler, SessionError};
 use crate::eras::names::{CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO};
 use crate::splice::{member, with_member};
 use crate::version::{Discovery, LEGACY, MODERN, MODERN_CODES, NEWEST_LEGACY, PROTOCOL_VERSION};
@@ -122,19 +122,19 @@ impl Era {
 pub(super) async fn negotiate(
     exchange: &Exchange,
     client: &ClientInfo,
-    offer: OfferedEras,
+    (offer, limit): (OfferedEras, Duration),
 ) -> Result<ServerFacts, SessionError> {
     let OfferedEras::Both { probe } = offer else {
-        return initialize(exchange, client).await;
+        return initialize(exchange, client, limit).await;
     };
-    let mut asked = pin!(discover(exchange, client));
+    let mut asked = pin!(discover(exchange, client, limit));
     if let Ok(answer) = timeout(probe, &mut asked).await {
         return match answer? {
             Some(facts) => Ok(facts),
-            None => initialize(exchange, client).await,
+            None => initialize(exchange, client, limit).await,
         };
     }
-    let mut greeted = pin!(initialize(exchange, client));
+    let mut greeted = pin!(initialize(exchange, client, limit));
     // Biased: an answer to `server/discover` decides even if the one to `initialize` is there too.
     // The branch that loses is polled on where its answer still matters; else dropping it cancels
     // its request, except for `initialize`, which must not be cancelled.
@@ -161,13 +161,14 @@ pub(super) async fn negotiate(
 async fn discover(
     exchange: &Exchange,
     client: &ClientInfo,
+    limit: Duration,
 ) -> Result<Option<ServerFacts>, SessionError> {
     let meta = modern_meta(MODERN, client, exchange.handler());
     let params = json!({ "_meta": meta }).to_string();
     let call = Call {
         method: "server/discover",
         params: &params,
-        timeout: DEFAULT_TIMEOUT,
+        timeout: limit,
         progress: None,
         of: None,
     };
@@ -240,7 +241,11 @@ fn choose_legacy(offered: &[String]) -> Result<Option<ServerFacts>, SessionError
     Err(SessionError::NoCommonVersion { offered })
 }
 
-async fn initialize(exchange: &Exchange, client: &ClientInfo) -> Result<ServerFacts, SessionError> {
+async fn initialize(
+    exchange: &Exchange,
+    client: &ClientInfo,
+    limit: Duration,
+) -> Result<ServerFacts, SessionError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Initialized {
@@ -260,7 +265,7 @@ async fn initialize(exchange: &Exchange, client: &ClientInfo) -> Result<ServerFa
     let call = Call {
         method: "initialize",
         params: &params,
-        timeout: DEFAULT_TIMEOUT,
+        timeout: limit,
         progress: None,
         of: None,
     };

@@ -458,3 +458,19 @@ async fn e15_lists_without_an_end_are_refused() {
         assert!(asked <= most, "{asked} pages, not {most}");
     }
 }
+
+/// What a package runner does when it is used for the first time.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_fetched_first_answers_within_its_own_limit() {
+    use crate::timeouts::PACKAGE_START_TIMEOUT;
+    for (limit, is_waited_for) in [(DEFAULT_TIMEOUT, false), (PACKAGE_START_TIMEOUT, true)] {
+        let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}}});
+        let late = Reply::Late(Duration::from_secs(90), found);
+        let rules = vec![("server/discover", late), ("initialize", Reply::Silence)];
+        let (_link, connection) = scripted(rules);
+        let handler = Arc::new(NoHandler);
+        let opened = Session::open_within(connection, client(), handler, (BOTH, limit)).await;
+        assert_eq!(opened.is_ok(), is_waited_for, "{limit:?}");
+    }
+}

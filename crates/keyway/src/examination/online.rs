@@ -12,7 +12,7 @@ use keyway_config::environment::Origin;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::explain::{explain_auth, naming};
-use keyway_mcp::session::SessionError;
+use keyway_mcp::session::{DEFAULT_TIMEOUT, SessionError};
 use keyway_transport::TransportError;
 use tokio::time::timeout;
 
@@ -74,14 +74,19 @@ impl fmt::Debug for OnlineCheck {
 }
 
 impl OnlineCheck {
-    /// Examines `ready`, of which `known` is known, within 30 seconds.
+    /// Examines `ready`, of which `known` is known, within 30 seconds; a package runner, which may
+    /// fetch its program first, gets 120.
     #[must_use]
-    pub const fn new(ready: Approved<Plan>, known: Diagnosis) -> Self {
+    pub fn new(ready: Approved<Plan>, known: Diagnosis) -> Self {
+        let limit = match ready.start_limit() {
+            longer if longer > DEFAULT_TIMEOUT => longer,
+            _ => SERVER_TIMEOUT,
+        };
         Self {
             ready,
             known,
             has_browser: true,
-            limit: SERVER_TIMEOUT,
+            limit,
             progress: None,
             stage: Mutex::new(Stage::Trust),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
+use keyway_approval::program_start::runs_package;
 use keyway_auth::oauth::{CheckedTokens, OAuth, SignIn};
 use keyway_auth::{AuthError, Authorizer, Credential, Fixed};
 use keyway_code::Code;
@@ -12,6 +13,7 @@ use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, NoHandler, Session, SessionError};
+use keyway_mcp::timeouts::PACKAGE_START_TIMEOUT;
 use keyway_transport::TransportError;
 use tokio::time::timeout;
 
@@ -96,6 +98,20 @@ impl Approved<Plan> {
         asked.or(entry).unwrap_or(DEFAULT_TIMEOUT)
     }
 
+    /// Returns how long the first answer is waited for: a package runner may fetch its program first.
+    #[must_use]
+    pub fn start_limit(&self) -> Duration {
+        let SpecEndpoint::Local(local) = &self.spec.endpoint else {
+            return DEFAULT_TIMEOUT;
+        };
+        let words = std::iter::once(&local.command).chain(&local.args);
+        let words: Vec<&str> = words.map(|word| word.template().as_str()).collect();
+        match runs_package(&words) {
+            true => PACKAGE_START_TIMEOUT,
+            false => DEFAULT_TIMEOUT,
+        }
+    }
+
     /// Connects and initializes a session. A server that asks the client for something is told that
     /// this client has no such capability.
     ///
@@ -127,7 +143,8 @@ impl Approved<Plan> {
             oauth,
             ..
         } = host.connect_target(self.target()).await?;
-        let opened = Session::open(connection, host.client.clone(), handler, offer).await;
+        let offer = (offer, self.start_limit());
+        let opened = Session::open_within(connection, host.client.clone(), handler, offer).await;
         // By now a script has been read by whatever runs it.
         if let Err(changed) = self.verify() {
             let events = host.events.for_plugin(self.plugin());

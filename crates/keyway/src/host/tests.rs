@@ -350,3 +350,22 @@ async fn a_sign_out_dropped_at_any_await_point_ends_the_sign_in_at_the_provider_
     .await;
     assert!(dropped >= 2, "{dropped}");
 }
+
+#[test]
+fn a_package_runner_gets_longer_to_start_than_other_programs() {
+    let entries = json!({
+        "fetched": {"command": "npx", "args": ["-y", "some-server"]},
+        "here": {"command": "/bin/sh", "args": ["server.sh"]},
+        "remote": {"type": "http", "url": "https://mcp.example.com/mcp"},
+    });
+    let folder = Folder::with_entries(&entries.to_string());
+    let host = Host::builder().vault(Folders::below(folder.at("home")), KeySources::default());
+    let plugin = host.build().unwrap().load(folder.path()).unwrap();
+    let limit = |server: &str| {
+        let plan = plugin.plan(server).unwrap();
+        plan.dangerous_approve_unasked().unwrap().start_limit()
+    };
+    assert_eq!(limit("fetched"), Duration::from_secs(120));
+    assert_eq!(limit("here"), Duration::from_secs(60));
+    assert_eq!(limit("remote"), Duration::from_secs(60));
+}
