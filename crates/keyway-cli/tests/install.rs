@@ -525,6 +525,25 @@ fn an_entry_that_would_start_itself_is_refused() {
     }
 }
 
+/// Claude Code prefers the entry of the project's `.mcp.json`, which is the plugin itself here.
+#[test]
+fn entry_that_the_client_does_not_use_here_is_named_with_what_to_do() {
+    let folder = folder();
+    let install = ["install", "claude-code", "--server", "docs", "--yes"];
+    let told = keyway(&folder, &install);
+    assert_eq!(told.code, 0, "{}", told.everything());
+    let warning = "warning: in this project Claude Code prefers the project entry `docs` of `";
+    assert!(told.stderr.contains(warning), "{}", told.stderr);
+    assert!(told.stderr.contains("`--as docs-keyway`"), "{}", told.stderr);
+    let named = keyway(&folder, &[&install[..], &["--as", "docs-keyway"]].concat());
+    assert_eq!(named.code, 0, "{}", named.everything());
+    assert!(!named.stderr.contains("warning"), "{}", named.stderr);
+    // Cursor has no entry of this project.
+    let other = keyway(&folder, &["install", "cursor", "--server", "docs", "--yes"]);
+    assert_eq!(other.code, 0, "{}", other.everything());
+    assert!(!other.stderr.contains("warning"), "{}", other.stderr);
+}
+
 #[test]
 fn where_there_are_several_servers_it_says_how_to_name_one_or_all() {
     let folder = folder();

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk, Outcome, Terminal};
+use keyway_testkit::{Canary, Desk, Outcome, Terminal, free_port};
 use serde_json::Value;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -45,6 +45,11 @@ fn server_is_added_signed_in_and_in_clients_at_once_and_goes_again() {
         run(&desk, &["call", "docs", "echo", "message=z"]).stdout,
         "Echo: z\n"
     );
+    let status = run(&desk, &["status", "own:docs"]).stdout;
+    assert!(status.contains("docs"), "{status}");
+    assert_eq!(run(&desk, &["status"]).stdout, status);
+    let elsewhere = desk.keyway(&["status", "own:nosuch"]).run();
+    assert_eq!(elsewhere.code, 2, "{}", elsewhere.everything());
     assert_eq!(desk.windows().len(), 1);
     for file in ["home/.cursor/mcp.json", "home/.codex/config.toml"] {
         let text = desk.folder.read(file);
@@ -60,6 +65,21 @@ fn server_is_added_signed_in_and_in_clients_at_once_and_goes_again() {
         .run();
     assert_ne!(gone.code, 0, "{}", gone.everything());
     assert_eq!(desk.keyway(&["remove", "docs", "--yes"]).run().code, 2);
+}
+
+#[test]
+fn plugin_is_refused_where_a_server_is_added_and_an_address_that_does_not_answer_is_told() {
+    let desk = desk();
+    let url = format!("http://127.0.0.1:{}/mcp", free_port());
+    let refused = desk.keyway(&["add", "far", &url, "--config", "p"]).run();
+    assert_eq!(refused.code, 2, "{}", refused.everything());
+    assert!(refused.stderr.contains("`--config`"), "{}", refused.stderr);
+    let far = desk.keyway(&["add", "far", &url]).run();
+    assert_eq!(far.code, 5, "{}", far.everything());
+    let told = "the server is added but did not answer; check its URL";
+    assert!(far.stderr.contains(told), "{}", far.stderr);
+    let remove = "remove it: keyway remove far";
+    assert!(far.stderr.contains(remove), "{}", far.stderr);
 }
 
 #[test]

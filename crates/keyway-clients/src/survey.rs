@@ -2,12 +2,14 @@
 
 mod report;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use keyway::load::Loader;
 use keyway_config::document::{Document, DocumentKind, Entry};
 use keyway_config::source::Source;
 use keyway_lint::literals;
+use keyway_secret::printable;
 
 use crate::claude_code::ClaudeCode;
 use crate::clients::{CLIENTS, Client, Homes};
@@ -126,6 +128,31 @@ pub enum Breakage {
     },
 }
 
+/// An entry of ours that does not count here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShadowedEntry {
+    /// The client, as people know it.
+    pub client: &'static str,
+    /// The entry.
+    pub name: String,
+    /// The scope of the entry that counts.
+    pub scope: EntryScope,
+    /// The file of the entry that counts.
+    pub file: PathBuf,
+}
+
+impl fmt::Display for ShadowedEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, file) = (printable(&self.name), printable(&read::shown(&self.file)));
+        let (client, scope) = (self.client, self.scope.as_str());
+        write!(
+            f,
+            "in this project {client} prefers the {scope} entry `{name}` of `{file}` to this one"
+        )
+    }
+}
+
 impl<'a> Machine<'a> {
     /// Looks in the person's folders and in a project.
     #[must_use]
@@ -166,6 +193,28 @@ impl<'a> Machine<'a> {
             })
         };
         receipts.filter(|it| !is_current(it)).collect()
+    }
+
+    /// Returns those of our entries with one of these names that do not count in this project,
+    /// because the client prefers an entry of another scope.
+    #[must_use]
+    pub fn shadowed(&self, client: &'static Client, names: &[&str]) -> Vec<ShadowedEntry> {
+        let entries = self.look_at(client).entries;
+        let ours = entries.iter().filter(|it| {
+            names.contains(&it.name.as_str()) && matches!(it.kind, EntryKind::Keyway)
+        });
+        let shadowed = ours.filter_map(|ours| {
+            let scope = ours.shadowed_by.clone()?;
+            let mut others = entries.iter();
+            let winner = others.find(|it| it.name == ours.name && it.scope == scope)?;
+            Some(ShadowedEntry {
+                client: client.title,
+                name: ours.name.clone(),
+                scope,
+                file: winner.file.clone(),
+            })
+        });
+        shadowed.collect()
     }
 
     /// Looks at one client.

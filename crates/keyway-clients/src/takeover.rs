@@ -12,13 +12,15 @@ use keyway_secret::printable;
 use thiserror::Error;
 
 use crate::claude_code::{ClaudeCode, is_trusted};
-use crate::clients::Client;
+use crate::clients::CLIENTS;
 use crate::install::{
     ClientFile, Home, InstallError, LocalProgram, OwnEntry, Receipt, Receipts, Recognised, Remote,
     StandsFor, entry_name,
 };
 use crate::own_entries::{OwnEntries, Via, is_plain};
-use crate::survey::{EntryKind, EntryScope, Machine, SurveyedClient, SurveyedEntry};
+use crate::survey::{
+    EntryKind, EntryScope, Machine, ShadowedEntry, SurveyedClient, SurveyedEntry,
+};
 
 /// Servers that are taken over from clients.
 #[derive(Debug)]
@@ -116,19 +118,7 @@ pub struct TakenOver {
     /// The servers of the person's own plugin, each once, in the order of the alphabet.
     pub servers: Vec<String>,
     /// Entries that do not count, since one of another scope stands above.
-    pub losing: Vec<LosingEntry>,
-}
-
-/// An entry of ours that does not count.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LosingEntry {
-    /// The client, as people know it.
-    pub client: &'static str,
-    /// The entry.
-    pub name: String,
-    /// The scope of the entry that counts.
-    pub scope: EntryScope,
+    pub shadowed: Vec<ShadowedEntry>,
 }
 
 impl<'a> Takeover<'a> {
@@ -422,7 +412,7 @@ impl<'a> Takeover<'a> {
         self.servers.dedup();
         Ok(TakenOver {
             files: written,
-            losing: losing(self.machine, &receipts),
+            shadowed: shadowed(self.machine, &receipts),
             servers: self.servers,
         })
     }
@@ -436,19 +426,14 @@ enum Taken<'a> {
 }
 
 /// Looks again which entries count: one of another scope may stand above ours.
-fn losing(machine: &Machine<'_>, receipts: &[&Receipt]) -> Vec<LosingEntry> {
-    let losing = receipts.iter().filter_map(|receipt| {
-        let client = Client::by_name(&receipt.client)?;
-        let entries = machine.look_at(client).entries;
-        let mut ours = entries
-            .into_iter()
-            .filter(|it| it.name == receipt.name && matches!(it.kind, EntryKind::Keyway));
-        let scope = ours.find_map(|it| it.shadowed_by)?;
-        Some(LosingEntry {
-            client: client.title,
-            name: receipt.name.clone(),
-            scope,
-        })
-    });
-    losing.collect()
+fn shadowed(machine: &Machine<'_>, receipts: &[&Receipt]) -> Vec<ShadowedEntry> {
+    let mut found = Vec::new();
+    for client in CLIENTS {
+        let ours = receipts.iter().filter(|it| it.client == client.name);
+        let names: Vec<&str> = ours.map(|it| it.name.as_str()).collect();
+        if !names.is_empty() {
+            found.extend(machine.shadowed(client, &names));
+        }
+    }
+    found
 }

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
+use keyway::examination::sign_in_if_needed;
 use keyway::host::SignInOutcome;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Host, Plan};
@@ -12,10 +13,10 @@ use keyway_clients::new_server::NewServer;
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use super::adopt::machine;
 use super::client_entry::{self, Via};
-use super::install::{ask, data_folder, lines};
+use super::install::{ask, data_folder, lines, machine};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
+use crate::arguments::hidden;
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -25,6 +26,7 @@ use crate::report::Verbosity;
 ///
 /// The entry is kept in a plugin of your own. Its servers are called `own:NAME` from anywhere.
 #[derive(Debug, Args)]
+#[command(mut_arg("config", hidden))]
 #[command(after_help = "\
 Examples:
   keyway add https://mcp.example.com/mcp
@@ -57,6 +59,11 @@ pub(crate) struct Add {
 /// Runs the command.
 pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, CliError> {
     let mut wanted = arguments.wanted()?;
+    if arguments.reach.config.is_some() {
+        return Err(CliError::Usage {
+            what: "`keyway add` adds to your own plugin, so `--config` does not apply; edit that plugin's `.mcp.json` instead",
+        });
+    }
     if arguments.via == Some(Via::Direct) {
         return Err(CliError::Usage {
             what: "a new server gets `--via direct` by `keyway headers NAME --direct`, which asks",
@@ -88,6 +95,9 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
     let written = entries.install(&files, server, (via, &remote), &data_folder()?)?;
     context.print(&lines("wrote", &written), Exit::Done)?;
     for client in &clients {
+        for shadowed in machine.shadowed(client, &[server]) {
+            context.print_aside(&format!("warning: {shadowed}\n"));
+        }
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&format!("{}: {}\n", client.title, client.afterwards));
         }
@@ -159,7 +169,7 @@ impl Add {
                 return Ok(Exit::Done);
             }
             let name = printable(server);
-            match approved.sign_in(None).await {
+            match sign_in_if_needed(&approved, None).await {
                 Ok(SignInOutcome::Unneeded) => {
                     context.print_aside("no sign-in is needed\n");
                     Ok(Exit::Done)
@@ -168,11 +178,16 @@ impl Add {
                     context.print_aside(&format!("signed in to `own:{name}`\n"));
                     Ok(Exit::Done)
                 }
-                Err(_) if approved.is_open().await => Ok(Exit::Done),
                 Err(error) => {
+                    let next = match error.exit() {
+                        Exit::Network => "the server is added but did not answer; check its URL",
+                        _ => "the server is added but you are not signed in",
+                    };
                     context.print_aside(&format!(
-                        "the server is added; sign in later: keyway login own:{name}\n\
-                         for a server that takes a key: keyway remove {name}, then keyway add {name} URL --header NAME\n"
+                        "{next}\n  \
+                         sign in: keyway login own:{name}\n  \
+                         remove it: keyway remove {name}\n  \
+                         if it takes an API key, remove it, then: keyway add {name} URL --header NAME\n"
                     ));
                     Err(error.into())
                 }

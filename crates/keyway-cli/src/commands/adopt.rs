@@ -11,7 +11,6 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyway::hand_outs::HandOuts;
-use keyway::load;
 use keyway::variables::KeptVariables;
 use keyway_check::diff::TextKind;
 use keyway_clients::clients::{CLIENTS, Client};
@@ -24,7 +23,7 @@ use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 
 use super::client_entry::{self, Via};
 use super::env;
-use super::install::{Consent, ask, data_folder, diff, difference, homes, lines};
+use super::install::{Consent, ask, data_folder, diff, difference, lines, machine};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
@@ -145,13 +144,6 @@ fn drop_stale(
     Ok(done == Exit::Done)
 }
 
-/// Returns where the clients of this machine look.
-pub(crate) fn machine() -> Result<Machine<'static>, CliError> {
-    let here = ProcessEnvironment::current_folder();
-    let project = load::repository_of(&here).unwrap_or(here);
-    Ok(Machine::new(homes()?, project))
-}
-
 /// The variables that have a value already: the shell's and the vault's.
 struct Known {
     kept: Variables,
@@ -227,11 +219,8 @@ fn write(context: &CommandContext, takeover: Takeover<'_>, via: Via) -> Result<(
     let written = takeover.write()?;
     context.print(&lines("wrote", &written.files), Exit::Done)?;
     approve(context, &written.servers, via)?;
-    for it in &written.losing {
-        let (client, name, scope) = (it.client, printable(&it.name), it.scope.as_str());
-        context.print_aside(&format!(
-            "note: {client} still uses the {scope} entry `{name}`\n"
-        ));
+    for shadowed in &written.shadowed {
+        context.print_aside(&format!("warning: {shadowed}\n"));
     }
     if !values.is_empty() && context.verbosity != Verbosity::Quiet {
         context.print_aside(BACKUP_HAS_VALUES);

@@ -9,8 +9,7 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::{Value, json};
 
-use super::adopt::machine;
-use super::install::data_folder;
+use super::install::{data_folder, machine};
 use super::tools::Format;
 use crate::context::CommandContext;
 use crate::error::CliError;

@@ -17,6 +17,7 @@ use keyway_check::diff::{Diff, TextKind};
 use keyway_clients::clients::{CLIENTS, Client, Homes, Syntax};
 use keyway_clients::install::{ClientFile, Command, Installation, OwnEntry};
 use keyway_clients::own_entries::run_command;
+use keyway_clients::survey::Machine;
 use keyway_code::Exit;
 use keyway_config::dialect::{KnownPath, host_file};
 use keyway_config::source::Source;
@@ -107,7 +108,7 @@ struct Passed {
 /// Whether to ask.
 #[derive(Debug, Args)]
 pub(super) struct Consent {
-    /// Write without asking
+    /// Do not ask for confirmation
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
     /// Show the changes without writing them
@@ -148,8 +149,10 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
         return Ok(arguments.consent.refused());
     }
     let mut written = bridges.write()?;
+    let names = work.names();
     written.extend(work.write()?);
     context.print(&lines("wrote", &written), Exit::Done)?;
+    arguments.warn_shadowed(context, work.file().client(), &names)?;
     if context.verbosity != Verbosity::Quiet {
         context.print_aside(&format!("{}\n", work.file().client().afterwards));
         context.print_aside(&bridges.advice());
@@ -230,6 +233,28 @@ impl Install {
         Ok(())
     }
 
+    /// Says which entries the client does not use in this folder, and what to do about it.
+    fn warn_shadowed(
+        &self,
+        context: &CommandContext,
+        client: &'static Client,
+        names: &[String],
+    ) -> Result<(), CliError> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let flag = match self.which.together {
+            Some(_) => "--together",
+            None => "--as",
+        };
+        for shadowed in machine()?.shadowed(client, &names) {
+            let name = shell_word(&format!("{}-keyway", shadowed.name));
+            context.print_aside(&format!(
+                "warning: {shadowed}\n  turn the other one off in {}, or add this one with `{flag} {name}`\n",
+                client.title
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns what the client shall start for a server of the plugin at `root`, or for all.
     fn command(
         &self,
@@ -271,9 +296,7 @@ impl Target {
         let below = client.project.ok_or(CliError::Usage {
             what: "this client has no file for a project",
         })?;
-        let here = ProcessEnvironment::current_folder();
-        let root = keyway::load::repository_of(&here).unwrap_or(here);
-        Ok((client, root.join(below)))
+        Ok((client, project().join(below)))
     }
 }
 
@@ -283,10 +306,21 @@ pub(super) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
 }
 
 /// Returns the folders and variables by which clients find their files.
-pub(super) fn homes() -> Result<Homes<'static>, CliError> {
+fn homes() -> Result<Homes<'static>, CliError> {
     let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
     let config = ProcessEnvironment::config_home();
     Ok(Homes::new(home, config, &ProcessEnvironment))
+}
+
+/// Returns where the clients of this machine look.
+pub(crate) fn machine() -> Result<Machine<'static>, CliError> {
+    Ok(Machine::new(homes()?, project()))
+}
+
+/// Returns the project that the person works on.
+fn project() -> PathBuf {
+    let here = ProcessEnvironment::current_folder();
+    keyway::load::repository_of(&here).unwrap_or(here)
 }
 
 /// Returns Keyway's folder for data.
@@ -415,9 +449,7 @@ pub(super) fn this_program() -> Result<String, CliError> {
 /// Returns what the clients of all who work on the project start: nothing in it is only true on
 /// this machine.
 fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Command, CliError> {
-    let here = ProcessEnvironment::current_folder();
-    let project = keyway::load::repository_of(&here).unwrap_or(here);
-    let (root, project) = (PathBuf::from(absolute(root)?), absolute(&project)?);
+    let (root, project) = (PathBuf::from(absolute(root)?), absolute(&project())?);
     let below = root.strip_prefix(&project).map_err(|_| CliError::Usage {
         what: "the plugin lies outside of the project, so its path is only true on this machine",
     })?;

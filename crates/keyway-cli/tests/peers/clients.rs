@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, Keyway};
 
 use crate::tools::{NODE, Tools, keyway};
 
@@ -77,12 +77,43 @@ fn claude_code_connects_through_an_installed_entry_and_loses_it_again() {
     let listed = printed(&run(&tools, &folder, CLAUDE, &["mcp", "list"]));
     let line = line_of(&listed, "everything").unwrap_or_default();
     assert!(line.ends_with("✔ Connected"), "{listed}");
+    let shown = printed(&run(&tools, &folder, CLAUDE, &["mcp", "get", "everything"]));
+    let plugin = folder.path().canonicalize().unwrap();
+    let args = format!("Args: run --server everything --config {}", plugin.display());
+    let program = concat!("Command: ", env!("CARGO_BIN_EXE_keyway"));
+    for line in ["Scope: User config", "Status: ✔ Connected", "Type: stdio", program, &args] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
     // The client has rewritten its file by now.
     let call = keyway(&folder).env("HOME", folder.at("person"));
     let outcome = call.args(["uninstall", "claude-code", "--yes"]).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     let listed = printed(&run(&tools, &folder, CLAUDE, &["mcp", "list"]));
     assert_eq!(line_of(&listed, "everything"), None, "{listed}");
+}
+
+/// What `keyway install` warns of: a project's entry of the same name, once it is enabled, counts.
+#[test]
+fn claude_code_prefers_a_projects_entry_of_the_same_name() {
+    let Some(tools) = Tools::find(&[NODE, EVERYTHING, CLAUDE]) else {
+        return;
+    };
+    let folder = installed(&tools, "claude-code");
+    let entry = r#"{"mcpServers": {"everything": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}}"#;
+    let folder = folder.file("person/work/.mcp.json", entry);
+    let text = folder.read("person/.claude.json");
+    let mut settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let work = folder.at("person/work").canonicalize().unwrap();
+    settings["projects"][work.to_str().unwrap()] = serde_json::json!({
+        "hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["everything"]
+    });
+    let folder = folder.file("person/.claude.json", settings.to_string());
+    let shown = printed(&run(&tools, &folder, CLAUDE, &["mcp", "get", "everything"]));
+    assert!(shown.contains("Scope: Project config"), "{shown}");
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), &work);
+    let call = call.env("HOME", folder.at("person")).env("KEYWAY_HOME", folder.at("home"));
+    let listed = call.args(["clients"]).run().stdout;
+    assert!(listed.contains("the project entry counts"), "{listed}");
 }
 
 #[test]

@@ -48,6 +48,12 @@ impl Installation {
         self.receipts.iter().map(|it| it.inserted.as_str())
     }
 
+    /// Returns the names of the entries that were added and are not written yet.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.receipts.iter().map(|it| it.name.clone()).collect()
+    }
+
     /// Adds an entry for a server, unless it is there.
     ///
     /// # Errors
