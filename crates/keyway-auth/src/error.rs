@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::helper_fault::HelperFault;
 use crate::refusal::HttpRefusal;
 
-pub(crate) use self::oauth::shown;
+pub(crate) use self::oauth::{DEVICE_ENDPOINT, shown};
 pub use self::oauth::{OAuthError, Refusal, RejectionCause, RequestTarget, SignInCause};
 
 /// Why a credential could not be obtained.

@@ -301,7 +301,7 @@ fn b2_nothing_in_an_address_reaches_a_shell() {
         let evil = format!("{}/authorize{tail}", desk.rig.origin());
         desk.rig
             .set(|settings| settings.authorization_endpoint = Some(evil));
-        let outcome = desk.keyway(&["login", "s"]).run();
+        let outcome = desk.keyway(&["login", "s", "--force"]).run();
         let windows = desk.windows();
         if outcome.code == 0 {
             opened += 1;
@@ -465,7 +465,7 @@ fn c7_a_sign_in_that_is_refused_leaves_the_old_one() {
     desk.sign_in();
     desk.rig.set(|settings| settings.consent = Consent::Denies);
     let _person = desk.person();
-    let refused = desk.keyway(&["login", "s"]).run();
+    let refused = desk.keyway(&["login", "s", "--force"]).run();
     assert_eq!(refused.code, 1, "{}", refused.everything());
     assert_echo(&desk.call().run());
     assert_eq!(desk.windows().len(), 2);

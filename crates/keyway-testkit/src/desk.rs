@@ -88,7 +88,7 @@ impl Desk {
     /// Signs in, with a person who agrees.
     pub fn sign_in(&self) {
         let _person = self.person();
-        let outcome = self.keyway(&["login", "s"]).run();
+        let outcome = self.keyway(&["login", "s", "--force"]).run();
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
     }
 

@@ -501,3 +501,6 @@ impl OAuthError {
         }
     }
 }
+
+/// The endpoint of RFC 8628, in [`OAuthError::NoEndpoint`].
+pub(crate) const DEVICE_ENDPOINT: &str = "device authorization endpoint";

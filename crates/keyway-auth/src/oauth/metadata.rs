@@ -5,7 +5,7 @@ use url::Url;
 use super::settings::AuthMethod;
 use crate::document::{Document, DocumentError};
 use crate::endpoint::Endpoint;
-use crate::error::{OAuthError, RequestTarget, shown};
+use crate::error::{DEVICE_ENDPOINT, OAuthError, RequestTarget, shown};
 
 /// What a protected resource says of itself (RFC 9728).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,6 +176,12 @@ impl ServerMetadata {
         self.token_endpoint
             .as_ref()
             .ok_or_else(|| self.lacks("token endpoint"))
+    }
+
+    /// Returns the endpoint that gives out device codes.
+    pub(super) fn device_authorization(&self) -> Result<&Url, OAuthError> {
+        let endpoint = self.device_endpoint.as_ref();
+        endpoint.ok_or_else(|| self.lacks(DEVICE_ENDPOINT))
     }
 
     pub(super) fn lacks(&self, endpoint: &'static str) -> OAuthError {

@@ -81,6 +81,12 @@ impl SignIn {
         }
     }
 
+    /// Says whether requests can be made with it, now or after a renewal, without a person.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        !self.ended && self.required_scopes.is_empty()
+    }
+
     /// Reads it out of what is stored.
     #[must_use]
     pub fn of(grant: &Grant) -> Option<Self> {

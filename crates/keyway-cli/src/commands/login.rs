@@ -5,7 +5,7 @@ mod given;
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use keyway::examination::{list_anything, sign_in_with};
+use keyway::examination::{sign_in_if_needed, sign_in_with};
 use keyway::host::SignInOutcome;
 use keyway::sign_in::{PromptPolicy, SignIn, SignInPreview};
 use keyway::{Approved, Error, Host, Plan};
@@ -46,7 +46,7 @@ pub(crate) struct Login {
     /// Sign in with a code on another device
     #[arg(long)]
     device: bool,
-    /// Sign in again without asking, if already signed in
+    /// Sign in again even if already signed in, without asking
     #[arg(long)]
     force: bool,
     /// Sign in to every server of the plugin that needs it, one after the other
@@ -104,9 +104,9 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
             context.print(&text, Exit::Done)?;
             return Ok(Exit::Done);
         }
-        if let Some(kept) = approved.stored_sign_in()?.filter(|kept| !kept.ended)
+        if let Some(kept) = approved.stored_sign_in()?.filter(SignIn::is_complete)
             && approved.oauth().is_some()
-            && !login.goes_on(context, approved.server(), &kept)
+            && !login.replaces(context, approved.server(), &kept)?
         {
             return Ok(Exit::Done);
         }
@@ -141,12 +141,7 @@ impl Login {
         context: &CommandContext,
     ) -> Result<Exit, CliError> {
         let server = approved.server();
-        let outcome = match approved.sign_in(self.scopes.clone()).await {
-            Err(error @ Error::NotOAuth { .. }) => return Err(error.into()),
-            Err(_) if is_open(approved).await => SignInOutcome::Unneeded,
-            other => other?,
-        };
-        let text = match outcome {
+        let text = match sign_in_if_needed(approved, self.scopes.clone()).await? {
             SignInOutcome::Unneeded => self.unneeded(server),
             _ => self.signed_in(server, approved.stored_sign_in()?.as_ref()),
         };
@@ -170,8 +165,8 @@ impl Login {
                 if approved.oauth().is_none() {
                     return Ok(Exit::Done);
                 }
-                match approved.stored_sign_in()?.filter(|kept| !kept.ended) {
-                    Some(kept) if !self.force && kept.required_scopes.is_empty() => {
+                match approved.stored_sign_in()?.filter(SignIn::is_complete) {
+                    Some(kept) if !self.force => {
                         let text = self.signed_in(&name, Some(&kept));
                         context.print(&text, Exit::Done)?;
                         Ok(Exit::Done)
@@ -297,21 +292,30 @@ fn beyond_request(kept: &SignIn) -> String {
 }
 
 impl Login {
-    /// Says that there is a sign-in already, and asks whether to replace it. A script that asks for
-    /// a sign-in gets one.
-    fn goes_on(&self, context: &CommandContext, server: &str, kept: &SignIn) -> bool {
+    /// Says that there is a sign-in already, and asks on a terminal whether to replace it. A script
+    /// keeps it: a page that no person looks at would hold the script up until it times out.
+    fn replaces(
+        &self,
+        context: &CommandContext,
+        server: &str,
+        kept: &SignIn,
+    ) -> Result<bool, CliError> {
         if self.force || self.scopes.is_some() {
-            return true;
+            return Ok(true);
         }
         let account = kept.account.as_deref();
         let account = account.map(|name| format!(" as {}", printable(name)));
         let account = account.unwrap_or_default();
-        let server = printable(server);
-        context.print_aside(&format!("Already signed in to `{server}`{account}.\n"));
-        if !io::stdin().is_terminal() {
-            return true;
+        let already = format!("Already signed in to `{}`{account}.", printable(server));
+        if io::stdin().is_terminal() {
+            context.print_aside(&format!("{already}\n"));
+            return Ok(ask(context, "Sign in again?"));
         }
-        ask(context, "Sign in again?")
+        context.print_aside(&format!("{already} `--force` signs in again.\n"));
+        if self.format == Format::Json {
+            context.print(&self.signed_in(server, Some(kept)), Exit::Done)?;
+        }
+        Ok(false)
     }
 
     fn unneeded(&self, server: &str) -> String {
@@ -332,11 +336,5 @@ impl Login {
     }
 }
 
-/// Says whether the server answers without a credential and offers no sign-in. Over HTTP+SSE only a
-/// connection shows it.
-async fn is_open(server: &Approved<Plan>) -> bool {
-    server.offers_oauth().await.is_err() && list_anything(server).await.is_ok()
-}
-
 /// Printed after the name of a server that takes requests without a credential.
-const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";
+pub(super) const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";

@@ -7,7 +7,8 @@ use clap::Args;
 use keyway::diagnosis::credential_variables;
 use keyway::env_file;
 use keyway::error::MigrateError;
-use keyway::examination::list_anything;
+use keyway::examination::{list_anything, sign_in_if_needed};
+use keyway::host::SignInOutcome;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Exit;
@@ -16,6 +17,7 @@ use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
 
 use super::env;
+use super::login::UNNEEDED;
 use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
@@ -80,10 +82,14 @@ async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Ex
     let what = match oauth.renew().await {
         Ok(()) => "has a new token",
         Err(error) if error.is_transient() => return Err(failed(error).into()),
-        Err(_) => {
-            oauth.sign_in(None).await.map_err(failed)?;
-            "is signed in again"
-        }
+        Err(_) => match sign_in_if_needed(server, None).await? {
+            SignInOutcome::Unneeded => {
+                let text = format!("`{}` {UNNEEDED}\n", printable(&name));
+                context.print(&text, Exit::Done)?;
+                return Ok(Exit::Done);
+            }
+            _ => "is signed in again",
+        },
     };
     let found = list_anything(server).await?;
     let text = format!("`{}` {what}: {}\n", printable(&name), found.summary());

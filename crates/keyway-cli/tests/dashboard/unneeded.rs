@@ -35,6 +35,10 @@ fn login_says_that_no_sign_in_is_needed_and_succeeds() {
         told.stdout,
         "`free` needs no sign-in: it answers without a credential and offers no sign-in.\n"
     );
+    // There is nothing to rotate either.
+    let rotated = house.keyway(&["rotate", "free", "--no-browser", "--config", "p"]);
+    assert_eq!(rotated.code, 0, "{}", rotated.everything());
+    assert_eq!(rotated.stdout, told.stdout);
     let told = house.keyway(&[&words[..], &["--format", "json"]].concat());
     assert_eq!(told.code, 0, "{}", told.everything());
     let told: Value = serde_json::from_str(&told.stdout).unwrap();

@@ -73,7 +73,7 @@ fn a_sign_in_at_the_provider_is_made_once_kept_fresh_and_ended() {
     assert_eq!(grants(&provider), ["authorization_code", "token-exchange"]);
 
     // Another token for the server: another assertion, and no window.
-    let again = run(&desk, &["login", "s"]);
+    let again = run(&desk, &["login", "s", "--force"]);
     assert_eq!(again.code, 0, "{}", again.everything());
     assert_eq!(call(&desk).stdout, "Echo: hello\n");
     assert_eq!(desk.windows().len(), 1);
@@ -98,7 +98,7 @@ fn an_id_token_that_ends_is_renewed_without_a_window() {
     assert_eq!(login.code, 0, "{}", login.everything());
     drop(person);
     let renewed = || {
-        let again = run(&desk, &["login", "s"]);
+        let again = run(&desk, &["login", "s", "--force"]);
         assert_eq!(again.code, 0, "{}", again.everything());
         provider.refreshes() > 0
     };

@@ -309,7 +309,7 @@ impl Lane {
         };
         let _person = self.desk.person();
         let outcome = disk
-            .program(&self.desk, &[KEYWAY, "login", "s"])
+            .program(&self.desk, &[KEYWAY, "login", "s", "--force"])
             .env("BROWSER", self.desk.folder.at("home/browser"))
             .run();
         assert_eq!(outcome.code, 0, "{}", outcome.everything());

@@ -4,7 +4,7 @@
 
 use keyway_code::{Code, Reason, ServerState, State};
 
-use super::{OAuthError, RejectionCause, RequestTarget, SignInCause};
+use super::{DEVICE_ENDPOINT, OAuthError, RejectionCause, RequestTarget, SignInCause};
 use crate::ports::{Barred, HttpFailure, InteractionError};
 
 impl OAuthError {
@@ -145,8 +145,8 @@ impl OAuthError {
                 "the account lacks a permission that no sign-in can give; ask the administrator"
             }
             Self::Interaction(error) => interaction_hint(error),
-            Self::NoEndpoint { endpoint, .. } if *endpoint == "device authorization" => {
-                "sign in without a code: keyway login SERVER --no-browser"
+            Self::NoEndpoint { endpoint, .. } if *endpoint == DEVICE_ENDPOINT => {
+                "sign in without a device code: keyway login SERVER --no-browser prints a URL to open on any device"
             }
             Self::Http { what, failure } => http_hint(*what, failure),
             Self::Status { .. } if !self.is_transient() => {

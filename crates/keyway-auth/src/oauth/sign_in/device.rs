@@ -28,6 +28,8 @@ struct Codes {
 
 impl OAuthEngine {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
+        // Before a client is registered that could do nothing.
+        prepared.found.server.device_authorization()?;
         if self.person.available().is_none() && !self.settings.client_shows_codes {
             return Err(OAuthError::sign_in_required(SignInCause::Never));
         }
@@ -115,10 +117,7 @@ impl OAuthEngine {
         client: &Client,
     ) -> Result<Codes, OAuthError> {
         let server = &prepared.found.server;
-        let url = server
-            .device_endpoint
-            .as_ref()
-            .ok_or_else(|| server.lacks("device authorization"))?;
+        let url = server.device_authorization()?;
         let what = RequestTarget::Device;
         let scopes = prepared.scopes.to_parameter();
         let form = Form::default()

@@ -8,7 +8,7 @@ use keyway_code::Code;
 use keyway_secret::Secret;
 use serde_json::json;
 
-use crate::oauth::testing::{AS, Deed, Kit, MCP, Reply, Seen, TOKEN, metadata};
+use crate::oauth::testing::{AS, Deed, Kit, MCP, REGISTER, Reply, Seen, TOKEN, metadata};
 use crate::oauth::{Assertion, ClientProof, ClientSettings, GrantKind, IdJag, SigningKey};
 
 const DEVICE: &str = "https://as.example/device";
@@ -38,6 +38,18 @@ fn device() -> Kit {
     kit.world.route(DEVICE, [Reply::json(200, &codes)]);
     kit.clock.let_pass(1000);
     kit
+}
+
+#[test]
+fn device_a_server_without_the_endpoint_is_told_before_a_client_is_registered() {
+    let mut kit = Kit::new();
+    kit.settings.grant = GrantKind::Device;
+    let error = kit.call(&kit.oauth()).unwrap_err();
+    let told = error.to_string();
+    assert!(told.ends_with("offers no device authorization endpoint"), "{told}");
+    assert_eq!(error.code(), Code::NoEndpoint);
+    assert!(kit.world.seen(REGISTER).is_empty());
+    assert!(kit.person.codes().is_empty());
 }
 
 #[test]
