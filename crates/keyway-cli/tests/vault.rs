@@ -168,7 +168,7 @@ fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
     assert_eq!(status["schema"], 3);
     assert!(status["bytes"].as_u64().unwrap() > 0);
     let shown = home.done(&["vault", "status"]).stdout;
-    let honest = "anyone who can read your files as you can read this key";
+    let honest = "every program that can read your files can read this key";
     assert!(shown.contains(honest), "{shown}");
     let file = status["key_file"].as_str().unwrap();
     let file = file.replace("[PATH]", &home.folder.path().to_string_lossy());
@@ -444,6 +444,54 @@ fn key_moves_where_it_is_told_to_and_stays_where_that_fails() {
 }
 
 #[test]
+fn vault_moves_to_another_machine_with_its_key_file_and_not_without() {
+    let (old, new) = (Home::new(), Home::new());
+    old.make();
+    old.done(&["vault", "backup", "copy.db"]);
+    let copy = old.folder.at("copy.db").to_string_lossy().into_owned();
+    let refused = new.run(&["vault", "restore", &copy]);
+    assert_eq!(refused.code, 1, "{}", refused.everything());
+    let config = old.folder.at("keyway/config");
+    let files = fs::read_dir(config).unwrap().map(|file| file.unwrap());
+    let key = files.map(|file| file.file_name().into_string().unwrap());
+    let key = key.into_iter().find(|name| name.ends_with(".key")).unwrap();
+    let key = format!("keyway/config/{key}");
+    new.secret(&key, &old.folder.read(&key));
+    new.done(&["vault", "restore", &copy]);
+    new.done(&["vault", "verify"]);
+}
+
+/// The old key is deleted, and older backups are lost with it: said before, and asked on a terminal.
+#[test]
+fn rekey_says_that_older_backups_are_lost_before_it_deletes_their_key() {
+    let home = Home::new();
+    home.make();
+    home.done(&["vault", "backup", "before.db"]);
+    let warning = "this deletes the current key; backups made with it can no longer be opened";
+    let refused = on_a_terminal(
+        &home,
+        "vault rekey",
+        &[("Change the key? [y/N]", "n\r")],
+    );
+    let said = refused.find(warning).unwrap();
+    assert!(said < refused.find("Change the key?").unwrap(), "{refused}");
+    home.done(&["vault", "verify"]);
+    home.done(&["vault", "restore", "before.db"]);
+    let done = home.done(&["vault", "rekey"]);
+    assert!(done.stderr.contains(warning), "{}", done.stderr);
+    assert!(done.stdout.contains("make a new backup"), "{}", done.stdout);
+    let lost = home.run(&["vault", "restore", "before.db"]);
+    assert_eq!(lost.code, 1, "{}", lost.everything());
+    // A key that is not Keyway's is not deleted, and nothing is asked.
+    let key = home.secret("key", &"4b".repeat(32));
+    home.done(&["vault", "rekey", "--key-file", &key]);
+    let mut home = home;
+    home.set("KEYWAY_KEY_FILE", key);
+    let kept = home.done(&["vault", "rekey", "--to", "file"]);
+    assert!(!kept.everything().contains(warning), "{}", kept.everything());
+}
+
+#[test]
 fn other_processes_continue_while_the_key_changes() {
     let home = Home::new();
     home.make();
@@ -561,6 +609,7 @@ fn the_process_is_protected_before_it_asks_for_a_new_passphrase() {
         .env("TENANT", "acme");
     let words = "ulimit -S -c 4096; echo $$ > pid; exec \"$KEYWAY\" vault rekey --to passphrase";
     let mut terminal = Terminal::start(&call, words);
+    terminal.answer("Change the key? [y/N]", "y\r");
     terminal.wait_for("New passphrase of the vault: ");
     let pid = home.folder.read("pid");
     let limits = fs::read_to_string(format!("/proc/{}/limits", pid.trim())).unwrap();
@@ -581,6 +630,7 @@ fn typed_passphrase_is_not_echoed() {
     let line = format!("{}\r", phrase.value());
     let first = ("New passphrase of the vault: ", line.as_str());
     let answers = [
+        ("Change the key? [y/N]", "y\r"),
         (first.0, "short\r"),
         (first.0, "long enough\r"),
         ("Repeat it: ", "but another\r"),

@@ -125,23 +125,23 @@ impl fmt::Display for Protection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.source, &self.key_file) {
             (SourceKind::Explicit, _) => f.write_str(
-                "sealed with a key that you supply: as safe as the place where you keep it",
+                "encrypted with a key that you supply; as safe as the place where you keep it",
             ),
             (SourceKind::Keyring, _) => f.write_str(
-                "sealed with a key in the OS keyring: closed while you are logged out; while it \
-                 is unlocked, other programs of yours can ask for it",
+                "encrypted with a key in the OS keyring; locked while you are logged out, and \
+                 open to your other programs while it is unlocked",
             ),
             (SourceKind::Passphrase, _) => f.write_str(
-                "sealed with a key derived from your passphrase: nothing on disk opens it",
+                "encrypted with a key derived from your passphrase; nothing on disk opens it",
             ),
             (SourceKind::KeyFile, path) => {
-                f.write_str("sealed with a key file")?;
+                f.write_str("encrypted with a key file")?;
                 if let Some(path) = path {
                     write!(f, " (`{}`)", path.display())?;
                 }
                 f.write_str(
-                    ": safe against a copy of the data folder alone; anyone who can read your \
-                     files as you can read this key",
+                    "; protects a copy of the data folder alone, but every program that can read \
+                     your files can read this key",
                 )
             }
         }

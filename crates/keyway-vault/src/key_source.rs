@@ -30,6 +30,13 @@ impl SourceKind {
         }
     }
 
+    /// Says whether Keyway made the key and keeps it; a change of key then deletes the old one, so
+    /// that older copies of the vault no longer open.
+    #[must_use]
+    pub const fn is_generated(self) -> bool {
+        matches!(self, Self::Keyring | Self::KeyFile)
+    }
+
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [
             Self::Explicit,

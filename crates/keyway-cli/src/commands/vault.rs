@@ -3,6 +3,7 @@
 mod report;
 mod transfer;
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use keyway_secret::printable;
 use self::report::{Changed, Found, Looked, VaultState};
 use self::transfer::{ImportArgs, MoveArgs};
 pub(super) use self::transfer::{confirm, parse_key, print_moved};
+use super::install::ask;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -99,6 +101,9 @@ Examples:
   keyway vault import docs --from docs.sign-in")]
     Import(ImportArgs),
     /// Change the vault's key or where it is stored; running processes continue
+    ///
+    /// A key that Keyway generated, in the keyring or a file, is deleted: backups from before can no
+    /// longer be opened, so make a new one afterwards. Asks for confirmation on a terminal.
     #[command(after_help = "\
 Examples:
   keyway vault rekey
@@ -237,7 +242,7 @@ fn backup(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
     vault.backup(&file)?;
     let source = vault.protection().source;
     context.print_aside(&format!(
-        "copied the vault to `{}`\nit opens with the present key (from {source}), which is not in it\n",
+        "copied the vault to `{}`\nit opens only with the current key (from {source}), which is not in it\n",
         printable(&file.to_string_lossy())
     ));
     Ok(Exit::Done)
@@ -271,9 +276,14 @@ fn repair(context: &CommandContext) -> Result<Exit, CliError> {
 fn rekey(context: &CommandContext, target: &Target, format: Format) -> Result<Exit, CliError> {
     let inspection = existing()?;
     let (kind, new) = target.choose(inspection.protection.source)?;
-    let vault = open_vault()?;
-    let before = vault.protection().source;
-    let done = vault.rekey(kind, new)?;
+    let before = inspection.protection.source;
+    if before.is_generated() {
+        context.print_aside(DELETES_KEY);
+        if io::stdin().is_terminal() && !ask(context, "Change the key?") {
+            return Err(keyway::Error::Cancelled.into());
+        }
+    }
+    let done = open_vault()?.rekey(kind, new)?;
     let changed = Changed {
         before,
         done,
@@ -331,3 +341,7 @@ impl Target {
         Ok((kind, sources))
     }
 }
+
+/// Printed before a key is deleted.
+const DELETES_KEY: &str =
+    "warning: this deletes the current key; backups made with it can no longer be opened\n";

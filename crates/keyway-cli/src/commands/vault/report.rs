@@ -103,7 +103,7 @@ impl Looked {
         lines.push("key", &format!("from {}", found.protection.source));
         lines.push("", &found.protection.to_string());
         let kinds = found.entries.iter();
-        let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{n} of `{kind}`")).collect();
+        let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{kind} {n}")).collect();
         let kinds = if kinds.is_empty() {
             "none".to_owned()
         } else {
@@ -207,12 +207,12 @@ impl Changed {
             text.push_str("unset KEYWAY_KEY_FILE or KEYWAY_KEY_COMMAND from now on\n");
         }
         if self.done.old_key_remains {
-            text.push_str(match self.before {
-                SourceKind::Keyring | SourceKind::KeyFile => {
-                    "the old key could not be removed; it no longer opens the vault\n"
-                }
-                _ => "the old key no longer opens the vault, but still opens older copies of it\n",
+            text.push_str(match self.before.is_generated() {
+                true => "the old key could not be deleted; it no longer opens the vault\n",
+                false => "the old key no longer opens the vault, but still opens older backups\n",
             });
+        } else {
+            text.push_str("make a new backup: keyway vault backup FILE\n");
         }
         text
     }

@@ -348,7 +348,7 @@ fn protection_is_described_in_words() {
     let home = Home::new();
     let words = home.open().protection().to_string();
     assert!(
-        words.contains("anyone who can read your files as you can read this key"),
+        words.contains("every program that can read your files can read this key"),
         "{words}"
     );
     assert!(
