@@ -229,6 +229,42 @@ fn each_program_is_told_with_what_keeps_it_out_and_none_is_run() {
     assert!(!folder.at("ran").exists());
 }
 
+/// To approve it would not help: it is not there.
+#[test]
+fn helper_that_cannot_be_run_is_a_failure_and_not_a_question() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {
+            "gone": {"type": "http", "url": "https://h.example", "headersHelper": "./gone.sh"},
+            "data": {"type": "http", "url": "https://h.example", "headersHelper": "./data.sh"},
+            "good": {"type": "http", "url": "https://h.example", "headersHelper": "./good.sh"}}}"#,
+    )
+    .file("data.sh", "#!/bin/sh\n")
+    .executable("good.sh", "#!/bin/sh\n");
+    let outcome = status(&folder, &["--format", "json"]);
+    let object: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let servers = object["servers"].as_array().expect("servers").iter();
+    let told: Vec<_> = servers
+        .map(|it| format!("{} {} {}", it["name"], it["reason"], it["code"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "gone helper-failed helper-not-executable",
+            "data helper-failed helper-not-executable",
+            "good pending-trust pending-trust",
+        ]
+    );
+    let human = status(&folder, &[]).stdout;
+    assert!(human.contains("chmod +x"), "{human}");
+}
+
+#[test]
+fn path_that_is_not_there_is_a_failure_and_a_name_that_is_not_there_wrong_usage() {
+    let folder = folder();
+    assert_eq!(status(&folder, &["./nosuch"]).code, 1);
+    assert_eq!(status(&folder, &["nosuch"]).code, 2);
+}
+
 #[test]
 fn env_file_supplies_what_the_environment_lacks() {
     let folder = folder().file("my.env", "API_TOKEN=from-the-file\n");
@@ -369,7 +405,7 @@ fn unlocked(folder: &Folder, arguments: &[&str]) -> Outcome {
 fn protection_of_the_vault_is_told_to_people_and_programs() {
     let folder = with_passphrase();
     let shown = unlocked(&folder, &["status"]).stdout;
-    let words = "sealed with a key derived from your passphrase: nothing on disk opens it";
+    let words = "encrypted with a key derived from your passphrase; nothing on disk opens it";
     assert!(shown.contains(&format!("\nvault: {words}\n")), "{shown}");
     assert!(!shown.contains("needs approval"), "{shown}");
     let object = unlocked(&folder, &["status", "--format", "json"]).stdout;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use keyway::Host;
 use keyway::diagnosis::Diagnosis;
+use keyway::error::LoadError;
 use keyway::examination::{Survey, Surveyed};
 use keyway::load::Loaded;
 use keyway_check::Report;
@@ -26,6 +27,7 @@ use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
 use crate::arguments::connect::variables_host;
+use crate::arguments::own_plugin;
 use crate::arguments::selection::Selection;
 use crate::arguments::server::split;
 use crate::context::CommandContext;
@@ -45,7 +47,7 @@ pub(crate) struct Status {
     /// or the nearest above it in the repository]
     #[arg(value_name = "SERVER|PATH")]
     words: Vec<OsString>,
-    /// Always a server, also where a folder has its name
+    /// Name of a server, even if a file or folder has the same name
     #[arg(long = "server", value_name = "SERVER", hide = true)]
     named: Vec<String>,
     /// Plugin folder or file
@@ -72,7 +74,11 @@ enum Format {
 pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, CliError> {
     let host = variables_host(arguments.env_file.as_deref())?;
     let (selection, names) = arguments.selection()?;
-    let (plugins, failures) = selection.read(context);
+    let (mut plugins, mut failures) = selection.read(context);
+    // Away from any plugin, the person's own is meant.
+    if matches!(failures.as_slice(), [LoadError::NothingFound]) && own_plugin::folder()?.is_dir() {
+        (plugins, failures) = Selection::at(vec![own_plugin::folder()?]).read(context);
+    }
     let all: Vec<&Loaded> = plugins.iter().collect();
     let mut survey = Survey::of(&all, &host)?;
     if !names.is_empty() {
@@ -105,6 +111,11 @@ impl Status {
         let (mut paths, mut names) = split(&self.words)?;
         paths.extend(self.config.iter().cloned());
         names.extend(self.named.iter().cloned());
+        // `own:NAME` means the person's own plugin from anywhere, as in every other command.
+        let is_own = |name: &String| name.starts_with(own_plugin::PREFIX);
+        if paths.is_empty() && !names.is_empty() && names.iter().all(is_own) {
+            paths.push(own_plugin::folder()?);
+        }
         Ok((Selection::at(paths), names))
     }
 }
@@ -160,6 +171,7 @@ fn look_further(
     context: &CommandContext,
 ) -> Result<Option<VaultReport>, CliError> {
     let settings = Arc::new(context.settings()?.clone());
+    survey.add_helper_faults();
     protection::look_up(&mut survey.servers, &host.with_settings(&settings))?;
     let mut kept = VaultReport::look()?;
     if kept.is_none() {

@@ -33,6 +33,13 @@ pub(super) fn explaining(
     found
 }
 
+/// Returns which helpers cannot be run as they are declared.
+pub(super) fn of_helpers(plugin: &Plugin) -> Vec<Diagnostic> {
+    let mut found = lint(&Context::new(plugin));
+    found.retain(|finding| finding.code == Code::HelperNotExecutable);
+    found
+}
+
 /// Returns why files and entries are left out, whatever the variables are; one reason for each.
 pub(super) fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
     let context = Context::new(plugin);

@@ -2,7 +2,7 @@
 
 use keyway_approval::runs_program;
 use keyway_code::{Code, Reason, ServerState, Stage, State};
-use keyway_config::diagnostic::Diagnostic;
+use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 use keyway_lint::mask;
@@ -61,6 +61,30 @@ impl<'a> Survey<'a> {
             findings.extend(explaining);
         }
         Ok(Self { servers, findings })
+    }
+
+    /// Adds what is wrong with helpers that cannot be run: to approve them would not help.
+    pub fn add_helper_faults(&mut self) {
+        let Self { servers, findings } = self;
+        for server in servers.iter_mut().filter(|it| it.waits_for_approval()) {
+            let name = server.status.entry.name.as_str();
+            let mut faults = rules::of_helpers(&server.loaded.plugin);
+            // A rule may quote a name that was made of a token.
+            mask::in_diagnostics(&mut faults);
+            let mut faults = faults.into_iter();
+            let own = |fault: &Diagnostic| fault.server.as_deref() == Some(name);
+            let Some(mut fault) = faults.find(own) else {
+                continue;
+            };
+            fault.severity = Severity::Error;
+            let found = server.diagnosis.clone();
+            let found = rules::with_finding(found, Stage::Token, &fault);
+            server.diagnosis = Diagnosis {
+                state: fault.code.state(),
+                ..found
+            };
+            findings.push(fault);
+        }
     }
 
     /// Says whether the vault knows more about a server: an approval, or a sign-in.
