@@ -197,6 +197,7 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. }
+            | Self::Listen(ListenError::NotLoopback { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::OneOrAll { .. }
@@ -241,6 +242,7 @@ impl CliError {
             Self::Demo(_) => Code::DemoFailed,
             Self::NoGateway { .. } => Code::Unreachable,
             Self::Usage { .. }
+            | Self::Listen(ListenError::NotLoopback { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::OneOrAll { .. }

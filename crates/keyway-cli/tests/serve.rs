@@ -340,7 +340,7 @@ fn an_address_that_others_can_reach_is_refused() {
     let refused = keyway(&folder)
         .args(["serve", "--listen", "0.0.0.0:0"])
         .run();
-    assert_eq!(refused.code, 1, "{}", refused.everything());
+    assert_eq!(refused.code, 2, "{}", refused.everything());
     assert!(
         refused.stderr.contains("not a loopback address"),
         "{}",

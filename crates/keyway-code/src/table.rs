@@ -117,7 +117,7 @@ codes! {
             "run the helper by hand: it has to print one JSON object of headers and end with 0"
         HelperOutput "helper-output" TOKEN HELPER Failed PluginAuthor NO
             "run the helper by hand: it has to print one JSON object of headers and end with 0"
-        HelperTimeout "helper-timeout" TOKEN HELPER Network PluginAuthor YES
+        HelperTimeout "helper-timeout" TOKEN HELPER Failed PluginAuthor YES
             "run the helper by hand, with its input closed (</dev/null): it has to end by itself"
         HttpError "http-error" ANY OFFLINE Failed ServerOperator NO
             "check the path of `url`, and whether `type` fits the server: keyway doctor --server SERVER"

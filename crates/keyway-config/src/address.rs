@@ -352,6 +352,10 @@ fn finish(
     let (Some(host), Some(written)) = (url.host(), component::host_of(text.expose())) else {
         return Err(AddressError::BadHost);
     };
+    // No server listens there, though a URL may say it.
+    if url.port() == Some(0) {
+        return Err(AddressError::BadHost);
+    }
     // A host in another script is written as people read it; everything else as it is sent.
     if written.is_ascii() && !written.eq_ignore_ascii_case(&host.to_string()) {
         let plain = structure.host_is_literal.then(|| host.to_string());

@@ -44,7 +44,7 @@ fn a_screen_of_any_width_shows_whole_words_and_whole_commands() {
         // The longest command stands alone and can be copied.
         let whole = "\n        keyway doctor --server hangs --debug=transport --debug-file keyway-debug.txt\n";
         assert!(outcome.stdout.contains(whole), "{}", outcome.stdout);
-        let steps = "  next  make a new one and set it: export GITHUB_TOKEN=…\n        then keyway doctor --server github\n";
+        let steps = "  next  set a new value: export GITHUB_TOKEN=…\n        then keyway doctor --server github\n";
         assert!(outcome.stdout.contains(steps), "{}", outcome.stdout);
     }
 }

@@ -95,7 +95,7 @@ fn a_websocket_that_is_declared_as_http_or_sse_is_recognized() {
     let (port, _) = start();
     for wrong in ["http", "sse"] {
         let folder = Folder::new().file(".mcp.json", entry(wrong, port));
-        let fix = r#"change the entry to "type": "ws", and let `url` begin with `ws`"#;
+        let fix = r#"change the entry to "type": "ws", and change the scheme of `url` from `http` to `ws`"#;
         let found = assert_fault(&doctor(&folder).run(), "wrong-transport", 1, fix);
         let message = found["message"].as_str().unwrap();
         let says = format!(

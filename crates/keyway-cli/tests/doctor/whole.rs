@@ -138,7 +138,7 @@ fn a_person_reads_what_happened_why_and_what_to_do() {
         "b       fault   rules      not-configured",
         "c       fault   rules      unknown-type",
         "  why   An example was copied and never filled in.",
-        "  next  make a new one and set it: export T=…",
+        "  next  set a new value: export T=…",
         "\nmore about a code in brackets: keyway explain CODE\n",
     ] {
         assert!(outcome.stdout.contains(part), "{part}\n{}", outcome.stdout);

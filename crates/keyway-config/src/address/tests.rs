@@ -209,6 +209,7 @@ fn what_the_template_itself_may_not_have() {
     );
     assert_eq!(refused("https:///mcp"), AddressError::BadHost);
     assert_eq!(refused("https://h.example:/mcp"), AddressError::BadHost);
+    assert_eq!(refused("https://h.example:0/mcp"), AddressError::BadHost);
     assert_eq!(
         refused("https://h.example:99999/mcp"),
         AddressError::BadHost

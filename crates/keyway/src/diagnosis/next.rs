@@ -45,10 +45,10 @@ impl<'a> Next<'a> {
             // The shell's value would go before the one that was kept on purpose.
             Some(name) if self.stored.contains(name) => {
                 let server = &self.server;
-                format!("make a new one and set it: keyway rotate {server}")
+                format!("set a new value: keyway rotate {server}")
             }
-            Some(name) => format!("make a new one and set it: export {name}=…; then {again}"),
-            None => format!("make a new one and put it into the entry; then {again}"),
+            Some(name) => format!("set a new value: export {name}=…; then {again}"),
+            None => format!("put a new value into the entry; then {again}"),
         }
     }
 

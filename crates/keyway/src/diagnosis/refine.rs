@@ -125,8 +125,8 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next<'_>) -> Findi
     let Speaks { transport, era } = speaks;
     let declared = spec.transport;
     let scheme = match (declared, *transport) {
-        (Transport::Ws, _) => ", and let `url` begin with `http` in the place of `ws`",
-        (_, Transport::Ws) => ", and let `url` begin with `ws` in the place of `http`",
+        (Transport::Ws, _) => ", and change the scheme of `url` from `ws` to `http`",
+        (_, Transport::Ws) => ", and change the scheme of `url` from `http` to `ws`",
         _ => "",
     };
     let (declared, speaks) = (declared.as_str(), transport.as_str());

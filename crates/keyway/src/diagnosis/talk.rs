@@ -132,8 +132,15 @@ fn broken(next: &Next<'_>) -> String {
 fn of_rpc(error: &RpcError, next: &Next<'_>) -> String {
     let (again, evidence) = (next.again(), next.evidence());
     match error.code {
-        // Parse error, invalid request, unknown method, invalid parameters.
-        -32700 | -32602..=-32600 => {
+        // Invalid parameters, resource not found: about what was asked for, not about how.
+        -32602 | -32002 => {
+            let server = &next.server;
+            format!(
+                "check the name, URI and arguments that were given (keyway tools {server}; keyway resources {server}); if they are right, {evidence}"
+            )
+        }
+        // Parse error, invalid request, unknown method.
+        -32700 | -32601..=-32600 => {
             format!(
                 "the server does not understand what every client sends: update it, or {evidence}"
             )
@@ -264,5 +271,17 @@ mod tests {
             let found = of_versions(offered, &next());
             assert!(found.hint.contains(fix), "{offered}: {}", found.hint);
         }
+    }
+
+    /// A person asked for what is missing; an update of the server does not bring it.
+    #[test]
+    fn missing_resource_is_not_a_server_that_understands_nothing() {
+        let hint = |code| of_rpc(&RpcError::new(code, "no"), &next());
+        for code in [-32602, -32002] {
+            let hint = hint(code);
+            assert!(hint.contains("keyway resources s"), "{hint}");
+            assert!(!hint.contains("update"), "{hint}");
+        }
+        assert!(hint(-32601).contains("update"));
     }
 }

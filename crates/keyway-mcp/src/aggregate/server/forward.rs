@@ -86,7 +86,7 @@ impl Server {
     pub(in crate::aggregate) fn refusal(&self, trouble: &ServerProblem) -> RpcError {
         let hint = trouble.hint.as_deref().map(|hint| self.hint(hint));
         let message = with_hint(&trouble.message, hint.as_deref());
-        let message = format!("server `{}`: {message}", self.name);
+        let message = about(&self.name, message);
         let data = json!({
             "server": self.name,
             "state": trouble.standing.state.as_str(),
@@ -256,3 +256,30 @@ const LISTENED: &[(ListKind, &str)] = &[
 const MAX_LISTENS: u32 = 5;
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Names the server in front of a message, unless the message begins with it.
+fn about(name: &str, message: String) -> String {
+    let named = format!("`{name}`");
+    let text = message.strip_prefix("server ").unwrap_or(&message);
+    match text.starts_with(&named) {
+        true => message,
+        false => format!("server {named}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_is_named_once_in_a_message() {
+        for (message, expected) in [
+            ("sign-in required", "server `s`: sign-in required"),
+            ("server `s` failed", "server `s` failed"),
+            ("`s` is not approved", "`s` is not approved"),
+            ("server `other` failed", "server `s`: server `other` failed"),
+        ] {
+            assert_eq!(about("s", message.to_owned()), expected);
+        }
+    }
+}
