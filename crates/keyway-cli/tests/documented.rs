@@ -134,3 +134,89 @@ fn run_in_a_new_home(block: &Block) {
         block.text
     );
 }
+
+/// Files whose every literal in capitals is a variable that is read.
+const READERS: &[&str] = &[
+    "keyway/src/host/process.rs",
+    "keyway-cli/src/environment.rs",
+    "keyway-cli/src/settings.rs",
+    "keyway-gateway/src/traces/settings.rs",
+];
+/// Calls by which other files read a variable.
+const CALLS: &[&str] = &[
+    "ProcessEnvironment::text(\"",
+    "ProcessEnvironment::value(\"",
+    "ProcessEnvironment::is_set(\"",
+    "ProcessEnvironment::absolute(\"",
+    ".named(\"",
+];
+
+/// Returns the sources of the program, without what is only for tests.
+fn sources() -> Vec<(String, String)> {
+    let (mut found, mut folders) = (Vec::new(), vec![root().join("crates")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let shown = path.strip_prefix(root().join("crates")).unwrap();
+            let shown = shown.display().to_string();
+            if path.is_dir() && !shown.ends_with("tests") && shown != "keyway-testkit" {
+                folders.push(path);
+            } else if shown.contains("/src/") && shown.ends_with(".rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                found.push((shown, code.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+fn is_variable(word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    word.len() > 1 && word.chars().all(is_part)
+}
+
+#[test]
+fn every_variable_that_the_program_reads_is_in_the_table_and_no_other() {
+    let table = root().join("crates/keyway-cli/src/commands/docs/environment.md");
+    let table = fs::read_to_string(table).unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let names: Vec<&str> = names.collect();
+    let sources = sources();
+    let mut read = Vec::new();
+    for (path, text) in &sources {
+        if READERS.contains(&path.as_str()) {
+            let literals = text.split('"').skip(1).step_by(2);
+            read.extend(literals.filter(|it| is_variable(it)).map(|it| (path, it)));
+        }
+        for call in CALLS {
+            let found = text.split(call).skip(1).filter_map(|it| it.split('"').next());
+            read.extend(found.map(|it| (path, it)));
+        }
+    }
+    assert!(read.len() > 40, "{read:?}");
+    for (path, name) in read {
+        assert!(names.contains(&name), "{path} reads `{name}`");
+    }
+    for name in names {
+        let literal = format!("\"{name}\"");
+        let mut sources = sources.iter();
+        assert!(sources.any(|(_, text)| text.contains(&literal)), "{name}");
+    }
+}
+
+#[test]
+fn every_event_is_in_the_contract() {
+    let text = root().join("crates/keyway/src/events/event.rs");
+    let text = fs::read_to_string(text).unwrap();
+    let names = text.lines().filter_map(|line| line.split_once(" = \""));
+    let names: Vec<&str> = names.filter_map(|(_, it)| it.split('"').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let contract = fs::read_to_string(root().join("docs/contract.md")).unwrap();
+    let (_, events) = contract.split_once("Events\n").unwrap();
+    let (events, _) = events.split_once("\n## ").unwrap();
+    for name in names {
+        assert!(events.contains(&format!("`{name}`")), "{name}");
+    }
+}

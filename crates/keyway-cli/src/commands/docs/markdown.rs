@@ -10,7 +10,6 @@ use keyway_lint::RULES;
 
 use crate::arguments::visible;
 use crate::context::CommandContext;
-use crate::environment::DOCUMENTED;
 
 /// Returns the reference of commands and flags.
 pub(super) fn commands(context: &CommandContext) -> String {
@@ -77,14 +76,7 @@ pub(super) fn clients() -> String {
 
 /// Returns the table of environment variables.
 pub(super) fn environment() -> String {
-    let mut text = format!("# Environment variables\n\n{GENERATED}\n");
-    text.push_str("| variable | what it does |\n|---|---|\n");
-    for variable in DOCUMENTED {
-        let (name, meaning) = (variable.name, cell(variable.meaning));
-        text.push_str(&format!("| `{name}` | {meaning} |\n"));
-    }
-    text.push_str("\nVariables that entries name are read by `keyway status`, by `keyway check --env`, and by\n`keyway migrate env`, which asks whether one is set to a literal's value.\n");
-    text
+    format!("# Environment variables\n\n{GENERATED}\n{ENVIRONMENT}")
 }
 
 /// Returns the reference of `config.toml`.
@@ -167,6 +159,8 @@ fn spelling(argument: &Arg) -> String {
     let names = names.join(", ");
     match (names.is_empty(), value) {
         (true, value) => value.unwrap_or_default(),
+        // The value of these may be left out, so that a word after a blank is another argument.
+        (false, Some(value)) if argument.is_require_equals_set() => format!("{names}[={value}]"),
         (false, Some(value)) => format!("{names} {value}"),
         (false, None) => names,
     }
@@ -195,6 +189,8 @@ fn cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }
 
+/// Every variable that the program reads; a test compares it with the sources.
+const ENVIRONMENT: &str = include_str!("environment.md");
 const SETTINGS: &str = "\
 Your own settings, which a plugin cannot change. The file is `config.toml` in
 `$XDG_CONFIG_HOME/keyway` (`~/.config/keyway` if that is not set), or in `$KEYWAY_HOME/config`. A flag
@@ -236,6 +232,8 @@ rewritten its file, only the entry is removed or restored. An entry that was edi
 A name that the client already has is refused, and so is the name of another plugin's server: `--as
 NAME` gives the entry another one, `--replace` replaces that entry, and `uninstall` restores it.
 Clients list a server under its own name, with `-` for everything but letters, digits, `-` and `_`.
+Claude Code prefers an entry of the project's `.mcp.json`, once you enabled it there, to one of the same
+name in your user file; `install` warns of that.
 
 With `--project` the entry says nothing that is only true on this machine: it starts `keyway` by
 name, and names the plugin by the client's variable for the project's folder. A plugin outside of the
