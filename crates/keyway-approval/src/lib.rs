@@ -1,6 +1,6 @@
 //! What a person has to approve before an entry is used, and the ledger of what they approved.
 //!
-//! A plugin's file is not trusted because it exists (contract §7 and §10). An approval is over
+//! A plugin's entries are used only once a person has approved them (contract §7 and §10). An approval is over
 //! everything that the plugin decides and everywhere that the person's values can go; whatever of
 //! that changes asks again, and shows the difference.
 //!

@@ -76,7 +76,7 @@ fn way(file: &Path, link: &Secret<String>) -> io::Result<()> {
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Keyway</title>\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta http-equiv=\"refresh\" content=\"0; url={link}\">\n\
-         <p><a href=\"{link}\">Go on to the dashboard</a></p>\n"
+         <p><a href=\"{link}\">Continue to the dashboard</a></p>\n"
     );
     page.write_all(text.as_bytes())
 }

@@ -54,7 +54,7 @@ pub(crate) struct Global {
     /// Append events to FILE as JSON Lines
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Log to standard error: everything, or only these topics
+    /// Log to standard error: everything, or only these topics, as in `--debug=oauth,helper`
     #[arg(
         long,
         global = true,
@@ -64,7 +64,7 @@ pub(crate) struct Global {
     )]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = EVERYTHING)]
     pub(crate) debug: Option<Vec<About>>,
-    /// Append the log to FILE instead
+    /// Append the log to FILE instead of standard error
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) debug_file: Option<PathBuf>,
 }

@@ -367,7 +367,7 @@ fn completions_and_manual_are_printed() {
             .args(["man"])
             .run()
             .stdout
-            .contains(".TH keyway")
+            .contains(".TH KEYWAY 1 \"\" \"keyway ")
     );
     assert!(
         keyway(&folder)

@@ -23,7 +23,7 @@ use crate::literals;
 /// Writes the section, markers included; the same plugin always gives the same text.
 #[must_use]
 pub fn section(plugin: &Plugin) -> String {
-    let mut text = format!("{BEGIN}\n## Authentication\n\n");
+    let mut text = format!("{BEGIN}\n{HEADING}\n\n");
     if plugin.servers().next().is_none() {
         text.push_str("No MCP server is declared, so there is nothing to set up.\n");
         text.push_str(END);
@@ -79,13 +79,26 @@ pub fn update(plugin: &Plugin) -> Result<Option<TextChange>, ReadmeFault> {
     if !is_whole || before.matches(BEGIN).count() > 1 || before.matches(END).count() > 1 {
         return Err(ReadmeFault::Markers);
     }
-    let after = merge(before, &section(plugin));
+    let mut section = section(plugin);
+    if has_own_section(before) {
+        section = section.replacen(HEADING, OTHER_HEADING, 1);
+    }
+    let after = merge(before, &section);
     let file = readme.map_or_else(
         || plugin.shown("README.md").into(),
         |source| source.shared_path(),
     );
     let before = readme.map(|source| source.text().to_owned());
     Ok((before.as_ref() != Some(&after)).then(|| TextChange::new(file, before, after)))
+}
+
+/// Says whether the author has a section of the same name outside of the markers.
+fn has_own_section(readme: &str) -> bool {
+    let (begin, end) = (readme.find(BEGIN), readme.find(END));
+    let before = readme.get(..begin.unwrap_or(readme.len()));
+    let after = end.and_then(|end| readme.get(end..));
+    let mut lines = before.into_iter().chain(after).flat_map(str::lines);
+    lines.any(|line| line.trim_end().eq_ignore_ascii_case(HEADING))
 }
 
 /// Returns `readme` with the section in place: between its markers, or else at the end.
@@ -284,6 +297,10 @@ fn cell(text: &str) -> String {
     plain.replace('|', "\\|").replace('<', "&lt;")
 }
 
+const HEADING: &str = "## Authentication";
+/// The heading where the author has a section of the usual name.
+const OTHER_HEADING: &str = "## Authentication of the MCP servers";
+
 /// Opens the section.
 pub const BEGIN: &str = "<!-- keyway:begin -->";
 
@@ -334,6 +351,23 @@ mod tests {
             text.contains("`TENANT`") && !text.contains("sbp_"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn section_of_the_author_keeps_its_name_to_itself() {
+        let mut plugin = plugin();
+        let text = "# P\n\n## Authentication\n\nMine.\n";
+        let with = |plugin: &mut Plugin, text: &str| {
+            plugin.snapshot.readme = Some(Source::new("README.md", text.as_bytes()));
+        };
+        with(&mut plugin, text);
+        let change = update(&plugin).unwrap().unwrap();
+        assert!(change.after.starts_with(text), "{}", change.after);
+        let own = change.after.lines().filter(|line| *line == HEADING);
+        assert_eq!(own.count(), 1, "{}", change.after);
+        assert!(change.after.contains(OTHER_HEADING), "{}", change.after);
+        with(&mut plugin, &change.after);
+        assert!(update(&plugin).unwrap().is_none(), "it is up to date");
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl LoadError {
                 Some("name a file or the folder of a plugin that is there".to_owned())
             }
             Self::NotText { .. } => {
-                Some("write the file anew, as UTF-8 and below 1 MiB".to_owned())
+                Some("save the file as UTF-8, at most 1 MiB".to_owned())
             }
             Self::Unreadable { .. } => Some("check who may read it: ls -l".to_owned()),
         }

@@ -42,7 +42,7 @@ pub(crate) struct ConnectArgs {
     /// Read unset variables from FILE
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// Profile whose approvals and sign-ins to use [default: `KEYWAY_PROFILE`, else config.toml,
+    /// Use the approvals and sign-ins of this profile [default: `KEYWAY_PROFILE`, else config.toml,
     /// else `default`]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,

@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     /// it in the repository]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The same as PATH
+    /// Same as PATH
     #[arg(long, value_name = "PATH")]
     config: Vec<PathBuf>,
 }

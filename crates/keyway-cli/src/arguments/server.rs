@@ -36,7 +36,7 @@ pub(crate) struct ServerArgs {
     /// Servers of the plugin; a path stands for `--config`
     #[arg(value_name = "SERVER")]
     words: Vec<OsString>,
-    /// Always a server, also where a folder has its name
+    /// Name of a server, even if a file or folder has the same name
     #[arg(long = "server", value_name = "SERVER", hide = true)]
     named: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ServerArg {
     /// Server of the plugin, if it declares several; a path stands for `--config`
     #[arg(value_name = "SERVER")]
     word: Option<OsString>,
-    /// Always a server, also where a folder has its name
+    /// Name of a server, even if a file or folder has the same name
     #[arg(
         long = "server",
         value_name = "SERVER",

@@ -52,7 +52,7 @@ pub(crate) struct Doctor {
     /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
-    /// Also write an archive without credentials to FILE, for a bug report
+    /// Also write a tar archive for a bug report to FILE; contains no credentials
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
     #[command(flatten)]

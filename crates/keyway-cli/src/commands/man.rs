@@ -45,8 +45,18 @@ fn page(command: clap::Command) -> (String, String) {
         .get_display_name()
         .unwrap_or_else(|| command.get_name());
     let file = format!("{name}.1");
+    let version = env!("CARGO_PKG_VERSION");
+    // No date: pages of one version are the same whenever they are made. The generator would leave
+    // out an empty one, and the version would stand in its place.
+    let header = format!(
+        ".TH {} 1 \"\" \"keyway {version}\" \"Keyway Manual\"\n",
+        name.to_uppercase()
+    );
     let mut text = Vec::new();
     // Writing into memory does not fail.
     drop(Page::new(command).date("").render(&mut text));
-    (file, String::from_utf8_lossy(&text).into_owned())
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.split_inclusive('\n');
+    let lines = lines.map(|line| if line.starts_with(".TH ") { &header } else { line });
+    (file, lines.collect())
 }

@@ -1,4 +1,4 @@
-//! `keyway serve`: one door for every client on this machine.
+//! `keyway serve`: the gateway for every client on this machine.
 
 mod opener;
 
@@ -295,8 +295,9 @@ impl Serve {
         match Listener::unix(path) {
             Ok(listener) => listeners.push(listener),
             Err(ListenError::Taken { .. }) if self.socket.is_none() => {
-                context
-                    .print_aside("note: another gateway has the socket; this one goes without\n");
+                context.print_aside(
+                    "note: socket already in use by another gateway; continuing without it\n",
+                );
             }
             Err(error) => return Err(error.into()),
         }

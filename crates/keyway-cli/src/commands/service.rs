@@ -69,7 +69,7 @@ struct Install {
     /// Loopback address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
     listen: SocketAddr,
-    /// Profile whose approvals and sign-ins the service uses
+    /// Use the approvals and sign-ins of this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     #[command(flatten)]

@@ -25,10 +25,10 @@ pub(crate) struct Uninstall {
     /// Remove Keyway's entries from every client
     #[arg(long, conflicts_with_all = ["client", "project", "servers"])]
     all: bool,
-    /// Entries to remove [default: all that Keyway wrote]
+    /// Entries to remove [default: all that `keyway install` wrote]
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
-    /// The same as SERVER
+    /// Same as SERVER
     #[arg(long = "server", value_name = "SERVER", hide = true)]
     named: Vec<String>,
     #[command(flatten)]

@@ -32,7 +32,7 @@ fn sockets(service: &Service) -> String {
     format!(
         "# {MARK}\n\
          [Unit]\n\
-         Description=Keyway, one door to MCP servers (sockets)\n\
+         Description=Keyway gateway for MCP servers (sockets)\n\
          \n\
          [Socket]\n\
          {listen}\
@@ -57,7 +57,7 @@ fn program(service: &Service) -> String {
     format!(
         "# {MARK}\n\
          [Unit]\n\
-         Description=Keyway, one door to MCP servers\n\
+         Description=Keyway gateway for MCP servers\n\
          Requires={SOCKET_UNIT}\n\
          After={SOCKET_UNIT}\n\
          \n\

@@ -24,7 +24,7 @@ pub(super) fn entered(base: &str) -> Reply {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"refresh\" content=\"0; url={}/\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>Welcome – Keyway</title>\n</head>\n\
-         <body><p><a href=\"{}/\">Go on to the dashboard</a></p></body>\n</html>\n",
+         <body><p><a href=\"{}/\">Continue to the dashboard</a></p></body>\n</html>\n",
         base,
         base,
     );
