@@ -191,7 +191,10 @@ fn every_variable_that_the_program_reads_is_in_the_table_and_no_other() {
             read.extend(literals.filter(|it| is_variable(it)).map(|it| (path, it)));
         }
         for call in CALLS {
-            let found = text.split(call).skip(1).filter_map(|it| it.split('"').next());
+            let found = text
+                .split(call)
+                .skip(1)
+                .filter_map(|it| it.split('"').next());
             read.extend(found.map(|it| (path, it)));
         }
     }

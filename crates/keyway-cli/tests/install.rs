@@ -534,7 +534,11 @@ fn entry_that_the_client_does_not_use_here_is_named_with_what_to_do() {
     assert_eq!(told.code, 0, "{}", told.everything());
     let warning = "warning: in this project Claude Code prefers the project entry `docs` of `";
     assert!(told.stderr.contains(warning), "{}", told.stderr);
-    assert!(told.stderr.contains("`--as docs-keyway`"), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("`--as docs-keyway`"),
+        "{}",
+        told.stderr
+    );
     let named = keyway(&folder, &[&install[..], &["--as", "docs-keyway"]].concat());
     assert_eq!(named.code, 0, "{}", named.everything());
     assert!(!named.stderr.contains("warning"), "{}", named.stderr);

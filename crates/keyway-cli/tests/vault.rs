@@ -468,11 +468,7 @@ fn rekey_says_that_older_backups_are_lost_before_it_deletes_their_key() {
     home.make();
     home.done(&["vault", "backup", "before.db"]);
     let warning = "this deletes the current key; backups made with it can no longer be opened";
-    let refused = on_a_terminal(
-        &home,
-        "vault rekey",
-        &[("Change the key? [y/N]", "n\r")],
-    );
+    let refused = on_a_terminal(&home, "vault rekey", &[("Change the key? [y/N]", "n\r")]);
     let said = refused.find(warning).unwrap();
     assert!(said < refused.find("Change the key?").unwrap(), "{refused}");
     home.done(&["vault", "verify"]);
@@ -488,7 +484,11 @@ fn rekey_says_that_older_backups_are_lost_before_it_deletes_their_key() {
     let mut home = home;
     home.set("KEYWAY_KEY_FILE", key);
     let kept = home.done(&["vault", "rekey", "--to", "file"]);
-    assert!(!kept.everything().contains(warning), "{}", kept.everything());
+    assert!(
+        !kept.everything().contains(warning),
+        "{}",
+        kept.everything()
+    );
 }
 
 #[test]

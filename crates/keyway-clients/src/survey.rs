@@ -200,9 +200,9 @@ impl<'a> Machine<'a> {
     #[must_use]
     pub fn shadowed(&self, client: &'static Client, names: &[&str]) -> Vec<ShadowedEntry> {
         let entries = self.look_at(client).entries;
-        let ours = entries.iter().filter(|it| {
-            names.contains(&it.name.as_str()) && matches!(it.kind, EntryKind::Keyway)
-        });
+        let ours = entries
+            .iter()
+            .filter(|it| names.contains(&it.name.as_str()) && matches!(it.kind, EntryKind::Keyway));
         let shadowed = ours.filter_map(|ours| {
             let scope = ours.shadowed_by.clone()?;
             let mut others = entries.iter();

@@ -18,9 +18,7 @@ use crate::install::{
     StandsFor, entry_name,
 };
 use crate::own_entries::{OwnEntries, Via, is_plain};
-use crate::survey::{
-    EntryKind, EntryScope, Machine, ShadowedEntry, SurveyedClient, SurveyedEntry,
-};
+use crate::survey::{EntryKind, EntryScope, Machine, ShadowedEntry, SurveyedClient, SurveyedEntry};
 
 /// Servers that are taken over from clients.
 #[derive(Debug)]

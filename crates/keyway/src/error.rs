@@ -75,9 +75,7 @@ impl LoadError {
             Self::Missing { .. } => {
                 Some("name a file or the folder of a plugin that is there".to_owned())
             }
-            Self::NotText { .. } => {
-                Some("save the file as UTF-8, at most 1 MiB".to_owned())
-            }
+            Self::NotText { .. } => Some("save the file as UTF-8, at most 1 MiB".to_owned()),
             Self::Unreadable { .. } => Some("check who may read it: ls -l".to_owned()),
         }
     }

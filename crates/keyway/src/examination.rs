@@ -11,7 +11,7 @@ mod skipped;
 mod survey;
 mod timeouts;
 
-pub use self::listing::{Listing, list_anything, sign_in_if_needed, sign_in_with};
+pub use self::listing::{Listing, list_anything, sign_in_with};
 pub use self::offline::{Candidate, NO_SERVER, candidates};
 pub use self::online::{OnlineCheck, examine};
 pub use self::skipped::{SkippedEntry, skipped, why_skipped};

@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use keyway::examination::sign_in_if_needed;
 use keyway::host::SignInOutcome;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Host, Plan};
@@ -15,6 +14,7 @@ use keyway_secret::printable;
 
 use super::client_entry::{self, Via};
 use super::install::{ask, data_folder, lines, machine};
+use super::login::sign_in_if_needed;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;
 use crate::arguments::own_plugin;

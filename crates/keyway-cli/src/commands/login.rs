@@ -5,7 +5,7 @@ mod given;
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use keyway::examination::{sign_in_if_needed, sign_in_with};
+use keyway::examination::{list_anything, sign_in_with};
 use keyway::host::SignInOutcome;
 use keyway::sign_in::{PromptPolicy, SignIn, SignInPreview};
 use keyway::{Approved, Error, Host, Plan};
@@ -336,5 +336,22 @@ impl Login {
     }
 }
 
+/// Signs in to a server, unless it answers without a credential and offers no sign-in. Over HTTP+SSE
+/// only a connection shows that.
+pub(super) async fn sign_in_if_needed(
+    server: &Approved<Plan>,
+    scopes: Option<Vec<String>>,
+) -> Result<SignInOutcome, Error> {
+    let failed = match server.sign_in(scopes).await {
+        Err(error @ Error::SignIn { .. }) => error,
+        other => return other,
+    };
+    match server.offers_oauth().await.is_err() && list_anything(server).await.is_ok() {
+        true => Ok(SignInOutcome::Unneeded),
+        false => Err(failed),
+    }
+}
+
 /// Printed after the name of a server that takes requests without a credential.
-pub(super) const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";
+pub(super) const UNNEEDED: &str =
+    "needs no sign-in: it answers without a credential and offers no sign-in.";

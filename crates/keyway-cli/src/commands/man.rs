@@ -57,6 +57,12 @@ fn page(command: clap::Command) -> (String, String) {
     drop(Page::new(command).date("").render(&mut text));
     let text = String::from_utf8_lossy(&text);
     let lines = text.split_inclusive('\n');
-    let lines = lines.map(|line| if line.starts_with(".TH ") { &header } else { line });
+    let lines = lines.map(|line| {
+        if line.starts_with(".TH ") {
+            &header
+        } else {
+            line
+        }
+    });
     (file, lines.collect())
 }

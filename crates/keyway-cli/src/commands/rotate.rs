@@ -7,7 +7,7 @@ use clap::Args;
 use keyway::diagnosis::credential_variables;
 use keyway::env_file;
 use keyway::error::MigrateError;
-use keyway::examination::{list_anything, sign_in_if_needed};
+use keyway::examination::list_anything;
 use keyway::host::SignInOutcome;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway::{Approved, Error, Host, Plan, Plugin};
@@ -17,7 +17,7 @@ use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
 
 use super::env;
-use super::login::UNNEEDED;
+use super::login::{UNNEEDED, sign_in_if_needed};
 use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;

@@ -79,9 +79,18 @@ fn claude_code_connects_through_an_installed_entry_and_loses_it_again() {
     assert!(line.ends_with("✔ Connected"), "{listed}");
     let shown = printed(&run(&tools, &folder, CLAUDE, &["mcp", "get", "everything"]));
     let plugin = folder.path().canonicalize().unwrap();
-    let args = format!("Args: run --server everything --config {}", plugin.display());
+    let args = format!(
+        "Args: run --server everything --config {}",
+        plugin.display()
+    );
     let program = concat!("Command: ", env!("CARGO_BIN_EXE_keyway"));
-    for line in ["Scope: User config", "Status: ✔ Connected", "Type: stdio", program, &args] {
+    for line in [
+        "Scope: User config",
+        "Status: ✔ Connected",
+        "Type: stdio",
+        program,
+        &args,
+    ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     // The client has rewritten its file by now.
@@ -99,7 +108,8 @@ fn claude_code_prefers_a_projects_entry_of_the_same_name() {
         return;
     };
     let folder = installed(&tools, "claude-code");
-    let entry = r#"{"mcpServers": {"everything": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}}"#;
+    let entry =
+        r#"{"mcpServers": {"everything": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}}"#;
     let folder = folder.file("person/work/.mcp.json", entry);
     let text = folder.read("person/.claude.json");
     let mut settings: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -111,7 +121,9 @@ fn claude_code_prefers_a_projects_entry_of_the_same_name() {
     let shown = printed(&run(&tools, &folder, CLAUDE, &["mcp", "get", "everything"]));
     assert!(shown.contains("Scope: Project config"), "{shown}");
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), &work);
-    let call = call.env("HOME", folder.at("person")).env("KEYWAY_HOME", folder.at("home"));
+    let call = call
+        .env("HOME", folder.at("person"))
+        .env("KEYWAY_HOME", folder.at("home"));
     let listed = call.args(["clients"]).run().stdout;
     assert!(listed.contains("the project entry counts"), "{listed}");
 }

@@ -5,7 +5,7 @@ use keyway_mcp::session::{Era, Session, SessionError};
 use serde_json::value::RawValue;
 
 use crate::diagnosis::Offer;
-use crate::host::{Approved, Error, Plan, SignInOutcome};
+use crate::host::{Approved, Error, Plan};
 
 /// What a server listed.
 #[derive(Debug)]
@@ -46,28 +46,6 @@ impl Listing {
 /// As [`Approved::connect`], and [`Error::Talk`] if nothing can be listed.
 pub async fn list_anything(server: &Approved<Plan>) -> Result<Listing, Error> {
     list_in(server, server.connect().await?).await
-}
-
-/// Signs in to a server, unless it answers without a credential and offers no sign-in. Over HTTP+SSE
-/// only a connection shows that.
-///
-/// Cancel safety: as [`Approved::sign_in`].
-///
-/// # Errors
-///
-/// As [`Approved::sign_in`].
-pub async fn sign_in_if_needed(
-    server: &Approved<Plan>,
-    scopes: Option<Vec<String>>,
-) -> Result<SignInOutcome, Error> {
-    let failed = match server.sign_in(scopes).await {
-        Err(error @ Error::SignIn { .. }) => error,
-        other => return other,
-    };
-    match server.offers_oauth().await.is_err() && list_anything(server).await.is_ok() {
-        true => Ok(SignInOutcome::Unneeded),
-        false => Err(failed),
-    }
 }
 
 /// Signs in with tokens that another program obtained. They are stored once the server has answered

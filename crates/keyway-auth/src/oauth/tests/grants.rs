@@ -46,7 +46,10 @@ fn device_a_server_without_the_endpoint_is_told_before_a_client_is_registered() 
     kit.settings.grant = GrantKind::Device;
     let error = kit.call(&kit.oauth()).unwrap_err();
     let told = error.to_string();
-    assert!(told.ends_with("offers no device authorization endpoint"), "{told}");
+    assert!(
+        told.ends_with("offers no device authorization endpoint"),
+        "{told}"
+    );
     assert_eq!(error.code(), Code::NoEndpoint);
     assert!(kit.world.seen(REGISTER).is_empty());
     assert!(kit.person.codes().is_empty());
