@@ -31,8 +31,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
-use super::adopt::machine;
-use super::install::this_program;
+use super::install::{machine, this_program};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
