@@ -73,6 +73,8 @@ impl AuthError {
     #[must_use]
     pub const fn exit(&self) -> Exit {
         match self.code().exit() {
+            // A helper that may end in time tomorrow is still not the network.
+            exit if matches!(self, Self::Helper { .. }) => exit,
             _ if self.is_transient() => Exit::Network,
             // The code is that of servers which may answer later, and this one did answer.
             Exit::Network => Exit::Failed,
