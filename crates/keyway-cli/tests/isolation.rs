@@ -333,6 +333,7 @@ fn e16_a_command_that_waits_for_a_passphrase_is_closed_to_other_programs() {
          exec {wrapper} \"$KEYWAY\" vault rekey --to passphrase"
     );
     let mut terminal = Terminal::start(&call, &words);
+    terminal.answer("Change the key?", "y\n");
     terminal.wait_for("assphrase");
     let pid = folder.read("pid");
     let owner = std::fs::metadata(format!("/proc/{}/environ", pid.trim()))
