@@ -345,3 +345,6 @@ const CODE_FLAGS: &[&str] = &[
     "/c",
     "/k",
 ];
+
+#[cfg(test)]
+mod tests;

@@ -338,3 +338,81 @@ fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {
         None => before.is_some_and(|before| !before.contains('=') && is_flag(before)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_follows_a_flag_that_is_named_like_one() {
+        for (argument, before) in [
+            ("${V}", Some("--token")),
+            ("--token=${V}", None),
+            ("--api-key=${V}", Some("--mode")),
+        ] {
+            assert!(is_credential_argument(argument, before), "{argument}");
+        }
+        for (argument, before) in [
+            ("${V}", None),
+            ("${V}", Some("token")),
+            ("${V}", Some("-token")),
+            ("${V}", Some("--mode")),
+            ("${V}", Some("--token=x")),
+            ("${V}", Some("plain")),
+            ("--mode=${V}", Some("--token")),
+            ("token=${V}", None),
+        ] {
+            assert!(
+                !is_credential_argument(argument, before),
+                "{argument} behind {before:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_exception_to_the_confinement_is_marked_and_each_grant_is_named() {
+        let fact = |confinement: Confinement| {
+            let fact = confinement_fact(&confinement);
+            (fact.value, fact.caution.is_some())
+        };
+        let (value, is_marked) = fact(Confinement::default());
+        assert!(!is_marked && value.starts_with("hide:"), "{value}");
+        let (value, is_marked) = fact(Confinement {
+            profile: SandboxProfile::Off,
+            ..Confinement::default()
+        });
+        assert!(is_marked && value.starts_with("unconfined:"), "{value}");
+        let (value, is_marked) = fact(Confinement {
+            dangerous_inherit_environment: true,
+            ..Confinement::default()
+        });
+        assert!(is_marked && value.contains("whole environment"), "{value}");
+        let confined = Confinement {
+            profile: SandboxProfile::Confine,
+            grants: vec!["/a".into(), "/b".into()],
+            read_only_grants: vec!["/c".into()],
+            offline: true,
+            ..Confinement::default()
+        };
+        assert_eq!(
+            fact(confined.clone()),
+            (
+                "confine: it sees system folders, the plugin and its data; \
+                 it may change /a, /b; it may read /c; no network"
+                    .to_owned(),
+                false
+            )
+        );
+        let (value, _) = fact(Confinement {
+            grants: Vec::new(),
+            offline: false,
+            ..confined.clone()
+        });
+        assert!(value.ends_with("its data; it may read /c"), "{value}");
+        let (value, _) = fact(Confinement {
+            profile: SandboxProfile::Hide,
+            ..confined
+        });
+        assert!(!value.contains("/a"), "they count if confined: {value}");
+    }
+}

@@ -130,3 +130,45 @@ impl Manifest {
             .then_some(Self { files })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(files: &[(&str, u8)]) -> Manifest {
+        Manifest::new(files.iter().map(|(path, content)| ManifestFile {
+            path: path.as_bytes().to_vec(),
+            stamp: [7; 32],
+            content: [*content; 32],
+        }))
+    }
+
+    #[test]
+    fn what_was_stored_is_read_only_whole_and_in_order() {
+        let whole = manifest(&[("a", 1), ("a/b", 2), ("c", 3)]);
+        let bytes = whole.to_bytes();
+        assert_eq!(Manifest::from_bytes(&bytes), Some(whole));
+        assert_eq!(Manifest::from_bytes(&[]), Some(Manifest::default()));
+        assert_eq!(Manifest::from_bytes(&bytes[..bytes.len() - 1]), None);
+        for files in [&[("b", 1), ("a", 1)][..], &[("a", 1), ("a", 2)]] {
+            let bytes = manifest(files).to_bytes();
+            assert_eq!(Manifest::from_bytes(&bytes), None, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_new_changed_or_removed_by_its_content() {
+        let before = manifest(&[("a", 1), ("b", 1), ("c", 1)]);
+        let now = manifest(&[("a", 1), ("b", 2), ("d", 1)]);
+        let changes: Vec<_> = now
+            .changes_since(&before)
+            .into_iter()
+            .map(|(path, change)| format!("{path} {}", change.as_str()))
+            .collect();
+        assert_eq!(changes, ["b changed", "c removed", "d new"]);
+        assert!(now.changes_since(&now).is_empty());
+        assert_ne!(now.content(), before.content());
+        assert_eq!(now.find(b"b").map(|file| file.content), Some([2; 32]));
+        assert_eq!(now.find(b"c"), None);
+    }
+}

@@ -4,6 +4,7 @@
 )]
 
 mod covered;
+mod decisions;
 
 use std::collections::HashMap;
 use std::io::Write as _;

@@ -477,4 +477,21 @@ mod tests {
             }
         }
     }
+
+    /// What was written in the tick in which it was read may change once more unnoticed.
+    #[test]
+    fn a_file_is_settled_two_seconds_after_it_changed_and_not_before() {
+        let stamp = |seconds| FileStamp {
+            inode: 1,
+            size: 1,
+            changed: (seconds, 0),
+            is_executable: false,
+        };
+        let at = |milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds);
+        assert!(stamp(10).is_settled(at(12_000)));
+        assert!(!stamp(10).is_settled(at(11_999)));
+        assert!(!stamp(10).is_settled(at(9_000)), "a clock that went back");
+        assert!(!stamp(i64::MAX).is_settled(at(12_000)));
+        assert!(stamp(-1).is_settled(at(2_000)), "before all clocks");
+    }
 }

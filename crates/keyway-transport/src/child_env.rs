@@ -346,4 +346,33 @@ mod tests {
         let env = ChildEnv::build([(odd, "x".into())], &rules(ChildKind::Server, &host));
         assert_eq!(env.names().count(), 0);
     }
+
+    #[test]
+    fn everything_but_loaders_is_inherited_only_where_the_person_said_so() {
+        let host = HostEnv {
+            server_name: Some("search".into()),
+            ..HostEnv::default()
+        };
+        let everything = EnvRules {
+            inherit: Inherit::DangerousEverything,
+            ..EnvRules::new(ChildKind::Server, &host)
+        };
+        let person = person(&["FOO_TOKEN", "LD_PRELOAD", "PWD"]);
+        let env = ChildEnv::build(person.clone(), &everything);
+        assert_eq!(names(&env), ["FOO_TOKEN", "PWD"], "a server has no name");
+        let env = ChildEnv::build(person, &EnvRules::new(ChildKind::Server, &host));
+        assert_eq!(env.names().count(), 0);
+        // A person may grant a loader by its name, and that one alone.
+        let granted = ["LD_PRELOAD".to_owned()];
+        let with_grant = EnvRules {
+            granted: &granted,
+            ..EnvRules::new(ChildKind::Helper, &host)
+        };
+        let given = [
+            ("LD_PRELOAD".into(), "x".into()),
+            ("LD_X".into(), "y".into()),
+        ];
+        let env = ChildEnv::build(given, &with_grant);
+        assert_eq!(names(&env), ["HOST_MCP_SERVER_NAME", "LD_PRELOAD"]);
+    }
 }

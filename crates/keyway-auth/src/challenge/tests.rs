@@ -149,3 +149,40 @@ fn a12_challenges_and_parameters_have_a_limit() {
     let many = format!("Bearer {}", "a=b, ".repeat(1000));
     assert_eq!(read(&[&many])[0].parameters.len(), MAX_PARAMETERS);
 }
+
+/// An error says most, then a scope, then where the metadata is; the stronger one is written first
+/// here, since of equals the last one counts.
+#[test]
+fn a12_of_several_challenges_the_one_that_says_most_counts() {
+    for (stronger, weaker) in [
+        ("Bearer error=e", "Bearer scope=s"),
+        ("Bearer error=e", "Bearer scope=s, resource_metadata=m"),
+        ("Bearer scope=s", "Bearer resource_metadata=m"),
+        ("Bearer resource_metadata=m", "Bearer"),
+        ("Bearer error=e, scope=s", "Bearer error=e"),
+        (
+            "Bearer scope=s, resource_metadata=m",
+            "Bearer resource_metadata=m",
+        ),
+    ] {
+        let challenges = read(&[stronger, weaker]);
+        let told = token_challenge(&challenges);
+        assert_eq!(told, Some(&challenges[0]), "{stronger} and {weaker}");
+    }
+}
+
+#[test]
+fn a12_what_stands_outside_of_any_challenge_is_skipped_and_nothing_behind_it() {
+    let challenges = read(&["Negotiate YWJj==, Bearer scope=s"]);
+    assert!(challenges[0].parameters.is_empty(), "padding is no value");
+    assert_eq!(
+        told(&["a=b, Bearer error=e"]).0.as_deref(),
+        Some("e"),
+        "a parameter of no scheme"
+    );
+}
+
+#[test]
+fn a12_one_line_has_the_limit_of_challenges_by_itself() {
+    assert_eq!(parse("a, ".repeat(1000).as_bytes()).len(), MAX_CHALLENGES);
+}

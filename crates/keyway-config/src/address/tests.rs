@@ -356,3 +356,101 @@ fn e16_a_line_break_in_a_path_or_a_query_is_refused() {
         assert!(resolve(template, &[("T", "a\tb c")]).is_ok(), "{template}");
     }
 }
+
+/// A host that came out of a variable is a value, and is not shown in an error.
+#[test]
+fn an_unusual_host_inside_a_base_address_is_not_shown() {
+    let result = resolve("${U}/mcp", &[("U", "http://127.1")]);
+    assert_eq!(result, Err(AddressError::BadHost));
+}
+
+#[test]
+fn the_character_that_stands_for_variables_is_refused_in_templates_and_base_addresses() {
+    let text = format!("https://h.example/{MARKER}");
+    assert_eq!(resolve(&text, &[]), Err(AddressError::BadCharacter));
+    assert_eq!(
+        resolve("${U}/mcp", &[("U", &text)]),
+        Err(AddressError::BaseValue { name: "U".into() })
+    );
+}
+
+#[test]
+fn an_address_is_the_same_place_over_every_transport() {
+    for (text, transport, other, url, origin) in [
+        (
+            "https://h.example:8443/x?q=1",
+            Transport::Http,
+            Transport::Ws,
+            "wss://h.example:8443/x?q=1",
+            "wss://h.example:8443",
+        ),
+        (
+            "http://localhost/x",
+            Transport::Sse,
+            Transport::Ws,
+            "ws://localhost/x",
+            "ws://localhost",
+        ),
+        (
+            "wss://h.example/x",
+            Transport::Ws,
+            Transport::Http,
+            "https://h.example/x",
+            "https://h.example",
+        ),
+        (
+            "ws://127.0.0.1:9/",
+            Transport::Ws,
+            Transport::Sse,
+            "http://127.0.0.1:9/",
+            "http://127.0.0.1:9",
+        ),
+    ] {
+        let address = resolve_as(text, transport, &[]).unwrap();
+        let other = address.over(other).unwrap();
+        assert_eq!(other.url().expose(), url);
+        assert_eq!(other.origin(), origin);
+        assert_eq!(other.is_loopback(), address.is_loopback(), "{text}");
+    }
+    let remote = resolve_as("https://h.example/", Transport::Http, &[]).unwrap();
+    assert!(!remote.is_loopback());
+}
+
+#[test]
+fn a_default_is_judged_and_an_empty_one_is_not() {
+    let check = |text: &str| {
+        let address = Address::check(&Template::parse(text), Transport::Http).unwrap();
+        address.map(|address| address.origin().to_owned())
+    };
+    let origin = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        check("${B:-https://h.example}/x"),
+        origin("https://h.example")
+    );
+    assert_eq!(check("${B:-}/x"), None);
+    assert_eq!(
+        check("https://${H:-}.h.example/"),
+        origin("https://x.h.example")
+    );
+}
+
+#[test]
+fn the_variable_is_named_where_its_value_is_to_blame() {
+    let name = || "V".to_owned();
+    for error in [
+        AddressError::HostValue { name: name() },
+        AddressError::PortValue { name: name() },
+        AddressError::PathValue { name: name() },
+        AddressError::LineBreak { name: name() },
+        AddressError::BaseValue { name: name() },
+    ] {
+        assert_eq!(error.variable(), Some(&name()), "{error:?}");
+    }
+    for error in [
+        AddressError::Insecure,
+        AddressError::CredentialInHost { name: name() },
+        AddressError::VariableInScheme { name: name() },
+    ] {
+        assert_eq!(error.variable(), None, "{error:?}");
+    }
+}

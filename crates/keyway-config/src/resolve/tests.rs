@@ -1,7 +1,7 @@
 use keyway_code::Code;
 
 use super::*;
-use crate::environment::{HostVariables, Variables};
+use crate::environment::{Environment, HostVariables, Origin, Variables};
 use crate::fixture::entry;
 
 fn resolved(fields: &str, pairs: &[(&str, &str)]) -> Result<ServerSpec, Vec<String>> {
@@ -85,6 +85,7 @@ fn only_an_authorization_is_dropped_for_having_nothing_but_a_scheme() {
         ("authorization", "basic", false),
         ("Authorization", "${T:-}", false),
         ("Authorization", "Digest a=1 ${T:-}", true),
+        ("Authorization", "opaque", true),
         ("X-Mode", "basic", true),
         ("X-Mode", "a${T:-}", true),
         ("X-Mode", "${T:-}", false),
@@ -328,4 +329,182 @@ fn a_note_can_be_shown_like_any_finding() {
     assert_eq!(found.code, Code::UnusableValue);
     assert_eq!(found.message, "the value begins or ends with a blank");
     assert!(found.location.is_some());
+    assert_eq!(found.server.as_deref(), Some("s"));
+    assert_eq!(
+        found.hint.as_deref(),
+        Some("export the variable again without the blank")
+    );
+}
+
+fn errors_of(fields: &str, pairs: &[(&str, &str)]) -> ResolveErrors {
+    let plugin = entry(fields);
+    let (_, server) = plugin.servers().next().unwrap();
+    let variables = Variables::from_pairs(pairs.iter().copied());
+    let host = HostVariables::default();
+    resolve(server, &Scope::new(&host, &variables)).unwrap_err()
+}
+
+#[test]
+fn each_fault_has_its_code_and_says_what_to_do_next() {
+    let at = |url: &str| format!(r#""type": "http", "url": "{url}""#);
+    let header = format!(r#"{URL}, "headers": {{"X-A": "${{V}}"}}"#);
+    let placeholder = format!(r#"{URL}, "headers": {{"X-API-Key": "sk-xxxx"}}"#);
+    let without = r#"take line breaks out of it: export V="$(printf %s "$V" | tr -d '\r\n')""#;
+    let correct = "correct it, or look at what set it: export V=…";
+    for (fields, value, code, hint) in [
+        (
+            at("https://h.example/${V}"),
+            "a\nb",
+            Code::UnusableValue,
+            Some(without),
+        ),
+        (
+            at("https://${V}.h.example/"),
+            "a.b",
+            Code::UnusableValue,
+            Some(correct),
+        ),
+        (
+            at("https://h.example:${V}/"),
+            "x",
+            Code::UnusableValue,
+            Some(correct),
+        ),
+        (at("http://h.example/${V}"), "a", Code::InsecureUrl, None),
+        (at("https://h.example/#${V}"), "a", Code::InvalidUrl, None),
+        (
+            at("https://h.example/${V}"),
+            "",
+            Code::UnresolvedVariable,
+            Some("export V=…"),
+        ),
+        (header.clone(), "a\nb", Code::UnusableValue, Some(without)),
+        (
+            r#""command": "x", "args": ["${V}"]"#.to_owned(),
+            "a\nb",
+            Code::UnusableValue,
+            Some(without),
+        ),
+        (
+            placeholder,
+            "",
+            Code::PlaceholderCredential,
+            Some("write a `${VARIABLE}` instead, which each person sets"),
+        ),
+    ] {
+        let errors = errors_of(&fields, &[("V", value)]);
+        assert_eq!(errors[0].code(), code, "{fields}");
+        assert_eq!(errors[0].hint().as_deref(), hint, "{fields}");
+    }
+}
+
+#[test]
+fn errors_are_handed_out_whole_whichever_way_they_are_taken() {
+    let fields = r#""command": "${A_TOKEN}", "args": ["${B}", "a\u0000"]"#;
+    let errors = errors_of(fields, &[("A_TOKENS", "x")]);
+    assert_eq!(errors.len(), 3);
+    assert_eq!((&errors).into_iter().count(), 3);
+    assert_eq!(errors[0].near_names(), ["A_TOKENS"]);
+    assert_eq!(errors[0].unset_variable(), Some("A_TOKEN"));
+    for error in &errors[1..] {
+        assert!(error.near_names().is_empty(), "{error}");
+    }
+    assert_eq!(errors[2].unset_variable(), None);
+    assert_eq!(
+        errors[2].to_string(),
+        "the value has a line break or a NUL character (argument)"
+    );
+    assert_eq!(errors.clone().into_iter().count(), 3);
+    assert_eq!(errors.into_vec().len(), 3);
+}
+
+#[test]
+fn a_value_of_the_longest_length_is_sent() {
+    let fields = format!(r#"{URL}, "headers": {{"X-A": "${{T}}"}}"#);
+    let longest = "a".repeat(MAX_VALUE_BYTES);
+    let spec = resolved(&fields, &[("T", &longest)]).unwrap();
+    assert_eq!(remote(&spec).headers.len(), 1);
+}
+
+#[test]
+fn as_many_headers_as_an_entry_may_have_are_sent_and_no_more() {
+    let fields = |count: usize| {
+        let headers: Vec<_> = (0..count).map(|n| format!(r#""X-{n}": "v""#)).collect();
+        format!(r#"{URL}, "headers": {{{}}}"#, headers.join(","))
+    };
+    let spec = resolved(&fields(MAX_HEADERS), &[]).unwrap();
+    assert_eq!(remote(&spec).headers.len(), MAX_HEADERS);
+    let errors = resolved(&fields(MAX_HEADERS + 2), &[]).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("headers"), "{errors:?}");
+}
+
+#[test]
+fn a_header_that_stands_twice_or_has_no_name_is_refused() {
+    for headers in [r#""X-A": "1", "x-a": "2""#, r#""X A": "1""#, r#""": "1""#] {
+        let errors = resolved(&format!(r#"{URL}, "headers": {{{headers}}}"#), &[]).unwrap_err();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(
+            errors[0].contains("is not valid, or is used twice"),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn what_the_author_wrote_stays_as_it_is_and_a_plain_value_is_not_remarked_on() {
+    let fields = r#""command": "x", "args": ["a\nb", " c ", "${V}"]"#;
+    let spec = resolved(fields, &[("V", "v")]).unwrap();
+    let SpecEndpoint::Local(local) = &spec.endpoint else {
+        panic!("{spec:?}")
+    };
+    let args: Vec<_> = local.args.iter().map(|it| it.value().expose()).collect();
+    assert_eq!(args, ["a\nb", " c ", "v"]);
+    assert!(spec.notes.is_empty(), "{:?}", spec.notes);
+    let values: Vec<_> = spec.values.iter().map(Secret::expose).collect();
+    assert_eq!(values, ["v"], "reports mask it");
+}
+
+/// One variable of each origin, under its origin's name.
+struct Origins;
+
+impl Environment for Origins {
+    fn get(&self, name: &str) -> Option<Secret<String>> {
+        self.origin_of(name)
+            .map(|_| Secret::new("value".to_owned()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn origin_of(&self, name: &str) -> Option<Origin> {
+        match name {
+            "PROCESS" => Some(Origin::Process),
+            "FILE" => Some(Origin::File),
+            "VAULT" | "OWN" => Some(Origin::Vault),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn a_granted_variable_is_added_if_no_process_inherits_it_and_the_entry_does_not_set_it() {
+    let mut spec = resolved(r#""command": "x", "env": {"OWN": "its own"}"#, &[]).unwrap();
+    let host = HostVariables::default();
+    let scope = Scope::new(&host, &Origins);
+    for name in ["PROCESS", "FILE", "VAULT", "OWN", "UNSET"] {
+        spec.grant(name, &scope);
+    }
+    let env: Vec<_> = spec
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.value().expose().as_str()))
+        .collect();
+    assert_eq!(
+        env,
+        [("OWN", "its own"), ("FILE", "value"), ("VAULT", "value")]
+    );
+    assert_eq!(spec.env[1].1.to_string(), "${FILE}");
+    assert_eq!(spec.values.len(), 2, "reports mask them");
 }

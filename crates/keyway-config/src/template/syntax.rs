@@ -428,4 +428,76 @@ mod tests {
         assert!(is_asked_for("INPUT_A") && is_asked_for("USER_CONFIG_A"));
         assert!(!is_asked_for("INPUT_") && !is_asked_for("MY_INPUT_A"));
     }
+
+    #[test]
+    fn braces_without_a_dollar_are_read_only_in_the_forms_that_have_them() {
+        let is_literal =
+            |text: &str, syntax: &VariableSyntax| Template::parse_as(text, syntax).is_literal();
+        let brace = VariableSyntax::of(&[VariableForm::Brace]);
+        let brace_env = VariableSyntax::of(&[VariableForm::BraceEnv]);
+        for text in ["{a b}", "{1x}", "{-x}", "{}", "{x", "{\"a\": 1}"] {
+            assert!(is_literal(text, &brace), "{text}");
+        }
+        for text in ["{tenant}", "{env", "{x:env}"] {
+            assert!(is_literal(text, &brace_env), "{text}");
+        }
+        assert_eq!(names("{_x}", &brace), ["INPUT_X"]);
+        assert_eq!(names("{a-b.c}", &brace), ["INPUT_A_B_C"]);
+        assert_eq!(names("{env: X }", &brace_env), ["X"]);
+        for text in ["{env:1x}", "{file:./secret}"] {
+            let template = Template::parse_as(text, &brace_env);
+            assert!(matches!(template.parts(), [Part::Foreign { .. }]), "{text}");
+        }
+        assert!(is_literal("{file:./secret}", &brace));
+    }
+
+    #[test]
+    fn each_form_is_shown_as_it_is_read() {
+        use VariableForm as Form;
+        for form in [
+            Form::Plain,
+            Form::Default,
+            Form::EnvPrefix,
+            Form::Dollar,
+            Form::BraceEnv,
+            Form::Input,
+            Form::UserConfig,
+            Form::Expression,
+            Form::Brace,
+        ] {
+            let forms: &'static [Form] = match form {
+                // It is a part of the plain form.
+                Form::Default => &[Form::Plain, Form::Default],
+                form => vec![form].leak(),
+            };
+            let read = names(form.shown(), &VariableSyntax::of(forms));
+            assert_eq!(read.len(), 1, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn a_syntax_is_empty_only_without_forms_and_known_names() {
+        let known: &[(&str, KnownValue)] = &[("/", KnownValue::Text("/"))];
+        assert!(VariableSyntax::NONE.is_empty());
+        assert!(!VariableSyntax::of(&[VariableForm::Plain]).is_empty());
+        assert!(!VariableSyntax::NONE.with(known).is_empty());
+        assert!(!VariableSyntax::CONTRACT.is_empty());
+    }
+
+    #[test]
+    fn a_setting_of_a_plugin_has_a_variable_if_its_key_can_be_one() {
+        assert_eq!(
+            user_config_variable("api-key").as_deref(),
+            Some("USER_CONFIG_API_KEY")
+        );
+        for key in ["", "1st", "-"] {
+            assert_eq!(user_config_variable(key), None, "{key}");
+            assert_eq!(input_variable(key), None, "{key}");
+        }
+        let syntax = VariableSyntax::of(&[VariableForm::Input, VariableForm::Expression]);
+        for text in ["${input:1st}", "${{ other.X }}", "${{ secrets.1x }}"] {
+            assert!(names(text, &syntax).is_empty(), "{text}");
+        }
+        assert_eq!(names("${{ env.X }}", &syntax), ["X"]);
+    }
 }

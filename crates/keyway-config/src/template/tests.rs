@@ -107,3 +107,43 @@ fn masking_keeps_every_offset_and_hides_what_stands_in_a_reference() {
     }
     assert_eq!(Template::parse("a${X:-?}e").masked(), "a\0\0\0\0\0\0\0e");
 }
+
+#[test]
+fn a_brace_inside_a_default_closes_nothing_but_what_it_opened() {
+    assert_eq!(expand("${NONE:-{x}").as_deref(), Ok("{x"));
+    let text = "${A:-${B}}x${A}";
+    let template = Template::parse(text);
+    let ranges: Vec<_> = template.parts().iter().map(Part::range).collect();
+    assert_eq!(ranges, [0..10, 10..11, 11..15]);
+    assert!(matches!(template.parts()[0], Part::Foreign { .. }));
+    assert_eq!(template.literal_text(), "x");
+    assert_eq!(template.to_string(), text);
+}
+
+#[test]
+fn an_error_is_named_once_and_of_many_the_first() {
+    assert_eq!(expand("${NONE} ${NONE}").unwrap_err().len(), 1);
+    let many: String = (0..MOST_ERRORS + 8).map(|n| format!("${{N{n}}}")).collect();
+    let errors = expand(&many).unwrap_err();
+    assert_eq!(errors.len(), MOST_ERRORS);
+    assert_eq!(errors[0].to_string(), "variable `N0` is not set");
+}
+
+#[test]
+fn a_name_is_letters_digits_and_underscores_and_begins_with_no_digit() {
+    for name in ["a", "A", "_", "_a1", "A_1", "z9"] {
+        assert!(is_variable_name(name), "{name}");
+    }
+    for name in ["", "1", "1a", "a-b", "a.b", "a b", "é", "aé", "-a"] {
+        assert!(!is_variable_name(name), "{name}");
+    }
+}
+
+#[test]
+fn a_dollar_in_front_escapes_only_where_the_host_says_so() {
+    let syntax = VariableSyntax::of(&[VariableForm::Plain]);
+    let template = Template::parse_as("$${A}", &syntax);
+    assert_eq!(template.literal_text(), "$");
+    assert_eq!(template.variables().count(), 1);
+    assert!(Template::parse("$${A}").is_literal());
+}

@@ -302,4 +302,32 @@ mod tests {
             "https://metadata-catalogue.example/"
         ));
     }
+
+    /// `::` and `::1` are addresses of their own, whatever they look like.
+    #[test]
+    fn a2_an_address_that_carries_another_is_told_from_one_that_looks_like_it() {
+        let embedded = |text: &str| {
+            let inner = embedded_v4(text.parse().unwrap());
+            inner.map(|inner| inner.to_string())
+        };
+        for text in ["::", "::1", "2606:4700::1111", "64:ff9b:1::1", "fe80::1"] {
+            assert_eq!(embedded(text), None, "{text}");
+        }
+        for (text, inner) in [
+            ("::2", "0.0.0.2"),
+            ("::0.1.0.0", "0.1.0.0"),
+            ("::10.0.0.1", "10.0.0.1"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("2002:a00:1::", "10.0.0.1"),
+        ] {
+            assert_eq!(embedded(text).as_deref(), Some(inner), "{text}");
+        }
+    }
+
+    #[test]
+    fn a2_a_local_name_is_refused_to_whatever_is_more_public() {
+        let allows = |least| AddressPolicy::AtLeast(least).allows_name("Localhost.");
+        assert!(allows(AddressScope::LinkLocal) && allows(AddressScope::Loopback));
+        assert!(!allows(AddressScope::Private) && !allows(AddressScope::Public));
+    }
 }

@@ -220,4 +220,84 @@ mod tests {
         let line = format!("{absolute}: Permission denied");
         assert_eq!(in_line(&isolation, &line), None);
     }
+
+    fn program(command: &str, folder: &Path, path: &Path) -> Program {
+        let declared = ["A", "PATH", "Z"].map(|name| {
+            let value = match name {
+                "PATH" => path.display().to_string(),
+                _ => "/nowhere".to_owned(),
+            };
+            (name.to_owned(), keyway_secret::Secret::new(value))
+        });
+        let host = crate::HostEnv::default();
+        let rules = crate::EnvRules {
+            declared: &declared,
+            ..crate::EnvRules::new(crate::ChildKind::Server, &host)
+        };
+        Program {
+            command: keyway_secret::Secret::new(command.to_owned()),
+            args: Vec::new(),
+            env: crate::ChildEnv::build([], &rules),
+            folder: folder.to_owned(),
+            isolation: Isolation {
+                profile: IsolationProfile::Confine,
+                ..Isolation::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_folder_or_program_that_was_not_granted_is_named_at_the_start() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let home = tempfile::TempDir::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (bin, tool) = (home.path().join("bin"), home.path().join("bin/tool"));
+        std::fs::create_dir(&bin).unwrap();
+        drop(std::fs::File::create(&tool).unwrap());
+        let denied = |command: &str, stage| at_start(&program(command, home.path(), &bin), stage);
+        assert_eq!(
+            denied("tool", LaunchStage::Program),
+            None,
+            "it cannot be run, granted or not"
+        );
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(denied("tool", LaunchStage::Program), Some(tool.clone()));
+        let absolute = tool.display().to_string();
+        assert_eq!(denied(&absolute, LaunchStage::Program), Some(tool.clone()));
+        assert_eq!(denied("none", LaunchStage::Program), None);
+        assert_eq!(denied("sh", LaunchStage::Program), None, "not on its path");
+        assert_eq!(
+            denied("/bin/sh", LaunchStage::Program),
+            None,
+            "the system's"
+        );
+        assert_eq!(
+            denied("tool", LaunchStage::Folder),
+            Some(home.path().to_owned())
+        );
+        for stage in [LaunchStage::Spec, LaunchStage::Isolation] {
+            assert_eq!(denied("tool", stage), None);
+        }
+        // Granted either way, or not confined: it is not to blame.
+        for change in [
+            (|it: &mut Isolation, path| it.granted = vec![path]) as fn(&mut Isolation, PathBuf),
+            |it, path| it.read_only = vec![path],
+            |it, path| it.also_hidden = vec![path],
+            |it, _| it.profile = IsolationProfile::Hide,
+        ] {
+            let mut program = program("tool", home.path(), &bin);
+            change(&mut program.isolation, home.path().to_owned());
+            for stage in [LaunchStage::Folder, LaunchStage::Program] {
+                assert_eq!(at_start(&program, stage), None);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_granted_is_told_with_the_setting() {
+        assert_eq!(
+            Denied::Unseen("/x".into()).to_string(),
+            "`/x` exists but was not granted; to allow it, add it to `grants` in config.toml"
+        );
+    }
 }

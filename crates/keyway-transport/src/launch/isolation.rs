@@ -215,3 +215,56 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
 pub(super) fn apply(request: Request<'_>, _: Place) -> Result<IsolationLevel, ApplyError> {
     Ok(IsolationLevel::requested(request.isolation.profile))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_profile_and_mechanism_has_a_byte_of_its_own() {
+        for profile in IsolationProfile::ALL {
+            let byte = profile.as_byte();
+            assert_eq!(IsolationProfile::from_byte(byte), Some(profile));
+        }
+        for mechanism in IsolationMechanism::ALL {
+            let byte = mechanism.as_byte();
+            assert_eq!(IsolationMechanism::from_byte(byte), Some(mechanism));
+        }
+        for byte in [&b""[..], b"x", b"hh"] {
+            assert_eq!(IsolationProfile::from_byte(byte), None);
+            assert_eq!(IsolationMechanism::from_byte(byte), None);
+        }
+    }
+
+    #[test]
+    fn e1_folders_that_were_remembered_may_not_be_exchanged() {
+        let home = tempfile::TempDir::new().unwrap();
+        let folder = home.path().join("keyway");
+        std::fs::create_dir(&folder).unwrap();
+        let isolation = Isolation {
+            hidden: vec![folder.clone()],
+            ..Isolation::default()
+        };
+        isolation.remember_folders();
+        std::fs::rename(&folder, home.path().join("away")).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        assert!(known_folders::identify(&isolation.hidden).is_err());
+    }
+
+    /// The only profile that can be applied to the process of a test, and not as the first process:
+    /// should it ever do more, that must not reach the mounts of the machine.
+    #[test]
+    fn without_isolation_nothing_is_applied() {
+        let isolation = Isolation {
+            profile: IsolationProfile::None,
+            ..Isolation::default()
+        };
+        let request = Request {
+            isolation: &isolation,
+            hidden: &[],
+            own_folders: [None, None],
+        };
+        let level = apply(request, Place::Only).unwrap();
+        assert_eq!(level, IsolationLevel::requested(IsolationProfile::None));
+    }
+}

@@ -169,4 +169,25 @@ mod tests {
             assert_eq!(identify(std::slice::from_ref(&file)).unwrap()[0].id, None);
         }
     }
+
+    /// Only what is not there is made; what cannot be looked at is reported as it is.
+    #[test]
+    fn a_folder_that_cannot_be_looked_at_is_not_made() {
+        let home = tempfile::TempDir::new().unwrap();
+        let link = home.path().join("loop");
+        std::os::unix::fs::symlink(&link, &link).unwrap();
+        let seen = fs::metadata(&link).unwrap_err().raw_os_error();
+        let refused = identify(&[link]).unwrap_err();
+        let LaunchError::Spawn(error) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(error.raw_os_error(), seen);
+    }
+
+    #[test]
+    fn other_places_that_are_there_are_found_whatever_is_around_them() {
+        let found = find_others(&[PathBuf::from("/")]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].id.is_some());
+    }
 }

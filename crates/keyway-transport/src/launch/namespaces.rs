@@ -113,3 +113,78 @@ fn put(path: &str, text: &str) -> io::Result<()> {
 const MOUNTING: CapabilitySet = CapabilitySet::SYS_ADMIN;
 /// Browsers use a few for their own sandbox.
 const NESTED_NAMESPACES: &str = "64";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn isolation(
+        profile: IsolationProfile,
+        mechanism: IsolationMechanism,
+        offline: bool,
+    ) -> Isolation {
+        Isolation {
+            profile,
+            mechanism,
+            offline,
+            ..Isolation::default()
+        }
+    }
+
+    #[test]
+    fn each_isolation_gets_the_namespaces_that_it_needs_and_no_others() {
+        use IsolationMechanism::{Best, Landlock, Mounts};
+        use IsolationProfile as Profile;
+        for (profile, mechanism, offline, expected) in [
+            (Profile::None, Best, true, Namespaces::Shared),
+            (Profile::Hide, Landlock, false, Namespaces::Shared),
+            (Profile::Confine, Landlock, true, Namespaces::Shared),
+            (Profile::Hide, Best, false, Namespaces::Private),
+            (Profile::Hide, Mounts, true, Namespaces::Private),
+            (Profile::Confine, Best, false, Namespaces::Confined),
+            (Profile::Confine, Mounts, true, Namespaces::Offline),
+        ] {
+            let wanted = Namespaces::of(&isolation(profile, mechanism, offline));
+            assert_eq!(wanted, expected, "{profile:?} {mechanism:?} {offline}");
+        }
+    }
+
+    #[test]
+    fn each_has_a_word_of_its_own() {
+        for namespaces in Namespaces::ALL {
+            let word = namespaces.as_word();
+            assert_eq!(Namespaces::from_word(word), Some(namespaces));
+        }
+        for word in ["", "Shared", "none"] {
+            assert_eq!(Namespaces::from_word(word), None, "{word}");
+        }
+    }
+
+    /// Each has what the one before it has, and one thing more.
+    #[test]
+    fn a_stronger_isolation_shares_less() {
+        let private = UnshareFlags::NEWNS | UnshareFlags::NEWPID;
+        let confined = private | UnshareFlags::NEWIPC;
+        let offline = confined | UnshareFlags::NEWNET;
+        let flags = Namespaces::ALL.map(Namespaces::flags);
+        assert_eq!(flags, [UnshareFlags::empty(), private, confined, offline]);
+        // The user's own namespace is entered apart from them, and must not be taken out again.
+        assert!(!offline.contains(UnshareFlags::NEWUSER));
+    }
+
+    #[test]
+    fn shared_namespaces_are_not_entered() {
+        assert!(!Namespaces::Shared.enter().unwrap());
+    }
+
+    #[test]
+    fn a_setting_is_written_where_it_is_and_never_made() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("setting");
+        let text = path.to_str().unwrap();
+        assert!(put(text, "1").is_err());
+        drop(std::fs::File::create(&path).unwrap());
+        put(text, "1 1 1").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1 1 1");
+    }
+}

@@ -316,4 +316,44 @@ mod tests {
         // Debug of a program shows no argument.
         assert!(!format!("{program:?}").contains("xx"));
     }
+
+    /// Linux takes six MiB of arguments and environment at most: all of that fits.
+    #[test]
+    fn launch_spec_of_the_longest_program_that_linux_starts_is_encoded_and_the_limit_is_exact() {
+        let mut program = program();
+        program.args = vec![Secret::new("x".repeat(6 * 1024 * 1024))];
+        let bytes = encode(&program, &[], LaunchMode::Server).unwrap();
+        let size = bytes.expose().len() - LENGTH_BYTES;
+        assert!(LaunchSpec::decode(&bytes.expose()[LENGTH_BYTES..]).is_some());
+        let room = MAX_SPEC_BYTES - size;
+        let with = |more: usize| {
+            let mut program = program.clone();
+            program.args = vec![Secret::new("x".repeat(6 * 1024 * 1024 + more))];
+            encode(&program, &[], LaunchMode::Server)
+        };
+        let longest = with(room).unwrap();
+        assert_eq!(longest.expose().len(), LENGTH_BYTES + MAX_SPEC_BYTES);
+        assert!(with(room + 1).is_none());
+    }
+
+    #[test]
+    fn launch_spec_keeps_every_mode_profile_and_mechanism() {
+        for mode in [LaunchMode::Server, LaunchMode::Helper, LaunchMode::Probe] {
+            let mut program = program();
+            program.isolation.profile = IsolationProfile::Confine;
+            program.isolation.mechanism = IsolationMechanism::Mounts;
+            (program.isolation.offline, program.isolation.require) = (false, true);
+            let bytes = encode(&program, &[], mode).unwrap();
+            let spec = LaunchSpec::decode(&bytes.expose()[LENGTH_BYTES..]).unwrap();
+            assert_eq!(spec.mode, mode);
+            assert_eq!(spec.isolation.profile, IsolationProfile::Confine);
+            assert_eq!(spec.isolation.mechanism, IsolationMechanism::Mounts);
+            assert!(!spec.isolation.offline && spec.isolation.require);
+            assert!(spec.hidden.is_empty());
+            assert_eq!(spec.variable("B"), None);
+        }
+        assert!(LaunchMode::from_byte(b"x").is_none());
+        assert_eq!(read_id("1"), None);
+        assert_eq!(read_id("1 x"), None);
+    }
 }
