@@ -242,6 +242,8 @@ impl Tree {
             .args(["--kill-after=5", time])
             .arg(child::cargo_program())
             .args(["test", "--quiet", "--locked", "--lib", "--package", package])
+            // What a feature switches on is changed too, and would be missed without being compiled.
+            .arg("--all-features")
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
