@@ -362,6 +362,11 @@ fn e13_missing_isolation_is_shown_with_a_mark_and_not_counted() {
             .to_string()
             .contains("            !! here: not isolated\n")
     );
+    let text = complete.to_string();
+    assert_eq!(text.matches("here:").count(), 1, "{text}");
+    let (before, _) = text.split_once("\n            here:").unwrap();
+    let above = before.lines().last().unwrap();
+    assert!(above.starts_with("  isolation "), "{text}");
     assert_eq!([complete.digest, reduced.digest], [digest; 2]);
 }
 

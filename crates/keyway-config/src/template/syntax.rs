@@ -372,7 +372,11 @@ mod tests {
             (Form::Brace, "a{tenant_id}b", "INPUT_TENANT_ID"),
         ] {
             let forms: &'static [Form] = Box::leak(Box::new([form]));
-            assert_eq!(names(text, &VariableSyntax::of(forms)), [name], "{text}");
+            let syntax = VariableSyntax::of(forms);
+            assert_eq!(names(text, &syntax), [name], "{text}");
+            // Nothing of the reference is left beside it.
+            let around = Template::parse_as(text, &syntax).literal_text();
+            assert!(matches!(&*around, "ab" | "a-b"), "{text}: {around}");
             assert!(names(text, &VariableSyntax::NONE).is_empty(), "{text}");
         }
     }
