@@ -28,7 +28,7 @@ impl Owner {
     /// Names a plugin; `root` is its folder.
     #[must_use]
     pub fn new(plugin: &str, root: &Path) -> Self {
-        let source = unversioned(root);
+        let source = source(root);
         // 128 bits: to stand for a given plugin, another would have to find all of them.
         let mut hash = Blake2b::<U16>::new();
         for part in [plugin.as_bytes(), source.as_os_str().as_bytes()] {
@@ -107,21 +107,29 @@ impl Owner {
     }
 }
 
-/// Drops what looks like a version from a path, so that an upgrade keeps its data.
-fn unversioned(path: &Path) -> PathBuf {
-    let is_version = |component: &Component<'_>| {
-        let name = component.as_os_str().to_string_lossy();
-        let number = name.strip_prefix('v').unwrap_or(&name);
-        number.contains('.')
-            && number
-                .split('.')
-                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    path.components()
-        .filter(|component| !is_version(component))
+/// Returns where a plugin comes from, the same for all its versions.
+///
+/// Only a client's own cache has a version in its paths, at one place:
+/// `plugins/cache/MARKETPLACE/PLUGIN/VERSION`, as Claude Code and Codex lay it out. Whatever looks
+/// like a version elsewhere is a folder like any other, since what lies beside it can be of another
+/// author. Of two such layouts in one path the outer is the client's, and the inner a plugin's content.
+fn source(root: &Path) -> PathBuf {
+    let parts: Vec<Component<'_>> = root.components().collect();
+    let is_cache = |at: &[Component<'_>]| at.iter().map(|it| it.as_os_str()).eq(CACHE);
+    let version = parts
+        .windows(CACHE.len())
+        .position(is_cache)
+        .map(|cache| cache + CACHE.len() + MARKETPLACE_AND_PLUGIN);
+    let kept = parts.iter().enumerate();
+    kept.filter(|(at, _)| Some(*at) != version)
+        .map(|(_, part)| part)
         .collect()
 }
 
+/// How paths of plugins that a client has installed begin, below the client's own folder.
+const CACHE: [&str; 2] = ["plugins", "cache"];
+/// How many folders are between that and the version.
+const MARKETPLACE_AND_PLUGIN: usize = 2;
 /// Below Keyway's data folder: a file for each earlier id, with the id of the plugin that it is of.
 const OWNERS: &str = "owners";
 
@@ -178,6 +186,59 @@ mod tests {
         };
         assert_ne!(id("a", b"/b"), id("a\0/b", b""));
         assert_ne!(id("a", b"/\xfe"), id("a", b"/\xff"));
-        assert_eq!(id("a", b"/x/1.2.0/y"), id("a", b"/x/v2.0/y"));
+    }
+
+    fn id(root: &str) -> String {
+        Owner::new("acme", Path::new(root)).id
+    }
+
+    #[test]
+    fn an_update_in_the_cache_of_a_client_is_the_same_plugin() {
+        for home in ["/home/me/.claude", "/home/me/.codex", "/srv/2.0/config"] {
+            let at = |rest: &str| Owner::new("acme", Path::new(&format!("{home}/{rest}")));
+            let first = at("plugins/cache/market/acme/1.2.0");
+            for version in ["v2.0", "1.3.0-beta.1", "0f3c9a1b2d4e", "unknown"] {
+                let next = at(&format!("plugins/cache/market/acme/{version}"));
+                assert_eq!(first, next, "{home} {version}");
+            }
+            let below = at("plugins/cache/market/acme/1.2.0/tools");
+            assert_eq!(below, at("plugins/cache/market/acme/1.3.0/tools"));
+            assert_ne!(below.id, first.id);
+            for other in [
+                "plugins/cache/other/acme/1.2.0",
+                "plugins/cache/market/other/1.2.0",
+            ] {
+                assert_ne!(first.id, at(other).id, "{other}");
+            }
+        }
+    }
+
+    /// A plugin chooses its own name, and its author may choose the folders around it.
+    #[test]
+    fn a_folder_that_looks_like_a_version_is_another_source() {
+        let roots = [
+            "/plugs/acme",
+            "/plugs/1.0/acme",
+            "/plugs/v2.0.1/acme",
+            "/plugs/acme/1.0",
+            "/1.0/plugs/acme",
+            "/plugs/cache/market/acme",
+            "/plugs/cache/market/acme/1.0",
+            "/x/plugins/cache/1.0/acme",
+            "/x/plugins/cache/2.0/acme",
+            "/x/plugins/cache/market/1.0",
+            "/x/plugins/cache/market/2.0",
+            "/x/plugins/1.0/cache/market/acme/1.0",
+            // Content of a plugin that is laid out like a cache.
+            "/x/plugins/cache/m/p/1.0/plugins/cache/market/acme/1.0",
+            "/x/plugins/cache/m/p/1.0/plugins/cache/market/acme/2.0",
+        ];
+        for (at, one) in roots.iter().enumerate() {
+            for other in roots.iter().skip(at + 1) {
+                assert_ne!(id(one), id(other), "{one} and {other}");
+                let earlier = |root: &str| Owner::new("acme", Path::new(root)).earlier_id;
+                assert_ne!(earlier(one), earlier(other), "{one} and {other}");
+            }
+        }
     }
 }

@@ -262,11 +262,14 @@ mod tests {
 
     #[test]
     fn an_upgrade_keeps_its_data_folder_and_another_plugin_has_another() {
-        let old = data_of("/cache/acme/1.2.0/tools");
+        let at = |rest: &str| data_of(&format!("/home/me/.claude/plugins/cache/market/{rest}"));
+        let old = at("acme/1.2.0/tools");
         assert!(old.starts_with("/data/plugins"));
-        assert_eq!(old, data_of("/cache/acme/v1.10.3/tools"));
-        assert_ne!(old, data_of("/cache/other/1.2.0/tools"));
-        assert_ne!(old, data_of("/cache/acme/1.2.0/other"));
+        assert_eq!(old, at("acme/v1.10.3/tools"));
+        assert_ne!(old, at("other/1.2.0/tools"));
+        assert_ne!(old, at("acme/1.2.0/other"));
+        // Beside a plugin of the same name, in a folder of another author.
+        assert_ne!(data_of("/plugs/acme"), data_of("/plugs/1.0/acme"));
     }
 
     #[test]
