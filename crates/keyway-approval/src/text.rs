@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use keyway_config::names::server_id;
 use keyway_secret::escaped;
 
 use crate::Question;
@@ -10,7 +11,7 @@ use crate::fact::FactKind;
 impl fmt::Display for Question {
     /// Writes what is asked, what of it changed, and the digest that an answer is bound to.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = escaped(&format!("{}:{}", self.plugin, self.server));
+        let id = escaped(&server_id(&self.plugin, &self.server));
         let source = escaped(&self.source.to_string_lossy());
         writeln!(f, "`{id}` in {source}")?;
         if let Some(changes) = &self.changes {

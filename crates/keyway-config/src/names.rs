@@ -1,5 +1,7 @@
 //! Server names: as they appear where only a few characters are allowed, and which was meant.
 
+use std::borrow::Cow;
+
 use percent_encoding::{percent_decode_str, percent_encode};
 
 use crate::address::ENCODED;
@@ -29,6 +31,46 @@ pub fn of_path_segment(segment: &str) -> Option<String> {
     Some(name.into_owned())
 }
 
+/// Returns the full id of a server, `PLUGIN:SERVER`, which no other server has.
+///
+/// The first colon ends the plugin's name. One inside of it is written as `%3A`, so that server `c` of
+/// plugin `a:b` is not server `b:c` of plugin `a`; what looks like that escape is escaped itself.
+#[must_use]
+pub fn server_id(plugin: &str, server: &str) -> String {
+    let mut id = String::with_capacity(plugin.len() + server.len() + 1);
+    for (at, c) in plugin.char_indices() {
+        let rest = plugin.get(at..).unwrap_or_default();
+        match c {
+            ':' => id.push_str(COLON),
+            '%' if rest.starts_with(COLON) || rest.starts_with(PERCENT) => id.push_str(PERCENT),
+            _ => id.push(c),
+        }
+    }
+    id.push(':');
+    id.push_str(server);
+    id
+}
+
+/// Reads the full id of a server: the names of the plugin and of the server; `None` without a colon.
+#[must_use]
+pub fn of_server_id(id: &str) -> Option<(Cow<'_, str>, &str)> {
+    let (plugin, server) = id.split_once(':')?;
+    if !plugin.contains(COLON) && !plugin.contains(PERCENT) {
+        return Some((Cow::Borrowed(plugin), server));
+    }
+    let mut parts = plugin.split('%');
+    let mut name = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // Without their percent sign, which the split took.
+        match (part.strip_prefix("3A"), part.strip_prefix("25")) {
+            (Some(rest), _) => name.extend([":", rest]),
+            (_, Some(rest)) => name.extend(["%", rest]),
+            _ => name.extend(["%", part]),
+        }
+    }
+    Some((Cow::Owned(name), server))
+}
+
 /// Returns the one of `names` that looks most like `name`, if any does.
 pub fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     nearest(name, names).first().map(|near| (*near).to_owned())
@@ -45,6 +87,9 @@ pub fn stable_id(parts: &[&str]) -> String {
     format!("{hash:016x}")
 }
 
+/// A colon, and what begins it, in the name of a plugin that stands in an id.
+const COLON: &str = "%3A";
+const PERCENT: &str = "%25";
 /// FNV-1a.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -70,6 +115,27 @@ mod tests {
         for other in ["list", "each", "sum", "ec"] {
             assert_eq!(near(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn no_two_servers_have_one_id_and_ordinary_names_stand_as_they_are() {
+        assert_eq!(server_id("acme", "docs"), "acme:docs");
+        assert_eq!(server_id("100% acme", "a:b%3Ac"), "100% acme:a:b%3Ac");
+        assert_eq!(server_id("a:b", "c"), "a%3Ab:c");
+        let names = [
+            "", "a", ":", "a:b", "a%3Ab", "a%253Ab", "%", "%:", "%2", "%25", "%2525", "%3", "%3A",
+            "%%3A", "25", "3A", "ä:ß%",
+        ];
+        let mut ids = std::collections::HashSet::new();
+        for plugin in names {
+            for server in names {
+                let id = server_id(plugin, server);
+                let (read, of_it) = of_server_id(&id).unwrap();
+                assert_eq!((&*read, of_it), (plugin, server), "{id}");
+                assert!(ids.insert(id));
+            }
+        }
+        assert_eq!(of_server_id("acme"), None);
     }
 
     #[test]

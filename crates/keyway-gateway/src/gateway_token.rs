@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use keyway_config::names::path_segment;
+use keyway_config::names::{of_server_id, path_segment, server_id};
 use keyway_secret::{Secret, random, shell_word};
 use keyway_vault::{Generation, Namespace, Vault, VaultError};
 use serde::{Deserialize, Serialize};
@@ -155,12 +155,12 @@ impl TokenScope {
     /// Reads `PLUGIN:SERVER`, or `PLUGIN:*` for all of a plugin.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let (plugin, server) = text.split_once(':')?;
+        let (plugin, server) = of_server_id(text)?;
         if plugin.is_empty() || server.is_empty() {
             return None;
         }
         Some(Self {
-            plugin: plugin.to_owned(),
+            plugin: plugin.into_owned(),
             server: (server != "*").then(|| server.to_owned()),
         })
     }
@@ -179,12 +179,8 @@ impl TokenScope {
 
 impl fmt::Display for TokenScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}",
-            self.plugin,
-            self.server.as_deref().unwrap_or("*")
-        )
+        let server = self.server.as_deref().unwrap_or("*");
+        f.write_str(&server_id(&self.plugin, server))
     }
 }
 
@@ -495,6 +491,10 @@ mod tests {
         ] {
             assert_eq!(limited.opens(plugin, server), expected, "{plugin}:{server}");
         }
+        // A name that holds the colon is another plugin's, also after the text was read again.
+        let scope = TokenScope::server("a:b", "c").to_string();
+        let limited = GatewayToken::for_test("t", Some(&[&scope]));
+        assert!(limited.opens("a:b", "c") && !limited.opens("a", "b:c"));
         assert!(GatewayToken::for_test("t", None).opens("c", "s"));
         assert!(!GatewayToken::for_test("t", Some(&[])).opens("c", "s"));
     }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use keyway::config::names::{of_server_id, server_id};
 use keyway::settings::{Settings, ToolRule};
 use keyway::vault::Vault;
 use keyway_secret::printable;
@@ -132,9 +133,9 @@ impl Policies {
         let changed = all
             .into_iter()
             .filter(|key| before.get(*key) != new.get(*key));
-        let changed = changed.filter_map(|key| key.split_once(':'));
+        let changed = changed.filter_map(|key| of_server_id(key));
         let changed: Vec<(String, String)> = changed
-            .map(|(plugin, server)| (plugin.to_owned(), server.to_owned()))
+            .map(|(plugin, server)| (plugin.into_owned(), server.to_owned()))
             .collect();
         if !changed.is_empty() {
             self.rule_changes.send_modify(count);
@@ -168,10 +169,14 @@ impl Policies {
         if self.config.is_empty() && self.kept().is_empty() {
             return None;
         }
-        let server = key(plugin, server);
-        self.concerns(client, &server).then(|| Access {
+        let earlier = earlier_id(plugin, server);
+        let server = server_id(plugin, server);
+        let ids = [Some(&*server), earlier.as_deref()];
+        let is_concerned = ids.into_iter().flatten().any(|id| self.concerns(client, id));
+        is_concerned.then(|| Access {
             policies: Arc::clone(self),
             server,
+            earlier,
             client: client.map(str::to_owned),
         })
     }
@@ -188,25 +193,30 @@ impl Policies {
     /// Returns the rules for a server.
     #[must_use]
     pub fn rules(&self, plugin: &str, server: &str) -> Vec<RuleView> {
-        let server = key(plugin, server);
-        let view = |rules: &Rules, is_in_config| -> Vec<RuleView> {
-            let view = |(client, tool, rule): (Option<&str>, &str, Rule)| RuleView {
-                client: client.map(str::to_owned),
-                tool: tool.to_owned(),
-                rule: rule.into(),
-                is_in_config,
+        let of = |id: &str| -> Vec<RuleView> {
+            let kept = self.kept();
+            let config = self.config.get(id).map(|rules| (rules, true));
+            let kept = kept.get(id).map(|kept| (&kept.rules, false));
+            let view = |(rules, is_in_config): (&Rules, bool)| -> Vec<RuleView> {
+                let view = |(client, tool, rule): (Option<&str>, &str, Rule)| RuleView {
+                    client: client.map(str::to_owned),
+                    tool: tool.to_owned(),
+                    rule: rule.into(),
+                    is_in_config,
+                };
+                rules.iter().map(view).collect()
             };
-            rules.iter().map(view).collect()
+            config.into_iter().chain(kept).flat_map(view).collect()
         };
-        let config = self.config.get(&server).map(|rules| view(rules, true));
-        let mut all = config.unwrap_or_default();
-        if let Some(kept) = self.kept().get(&server) {
-            all.extend(view(&kept.rules, false));
+        let mut all = of(&server_id(plugin, server));
+        if let Some(earlier) = earlier_id(plugin, server) {
+            let earlier = of(&earlier).into_iter();
+            all.extend(earlier.filter(|it| it.rule != ToolRule::Allow));
         }
         all
     }
 
-    /// Returns the servers that have rules, as `PLUGIN:SERVER`, sorted.
+    /// Returns the servers that have rules, by their full ids, sorted.
     #[must_use]
     pub fn servers(&self) -> Vec<String> {
         let of_config = self.config.iter().filter(|(_, rules)| !rules.is_empty());
@@ -221,7 +231,7 @@ impl Policies {
     /// Says whether a tool is what it was when it was looked at.
     #[must_use]
     pub fn tool_state(&self, server: (&str, &str), tool: &str, digest: ToolDigest) -> ToolState {
-        let server = key(server.0, server.1);
+        let server = server_id(server.0, server.1);
         let is_in_config = self.config.get(&server).is_some_and(|it| !it.is_empty());
         match self.kept().get(&server) {
             Some(kept) if is_in_config || !kept.rules.is_empty() => kept.state(tool, digest),
@@ -242,7 +252,7 @@ impl Policies {
         rule: Option<ToolRule>,
         shown: impl IntoIterator<Item = (String, ToolDigest)>,
     ) -> Result<(), VaultError> {
-        let changed = self.change(&key(plugin, server), |kept| {
+        let changed = self.change(&server_id(plugin, server), |kept| {
             kept.rules.set(client, tool, rule.map(Rule::from));
             let shown: BTreeMap<_, _> = shown.into_iter().collect();
             if kept.looked_at.is_none() && !shown.is_empty() {
@@ -264,7 +274,7 @@ impl Policies {
         tool: &str,
         digest: ToolDigest,
     ) -> Result<(), VaultError> {
-        let changed = self.change(&key(plugin, server), |kept| {
+        let changed = self.change(&server_id(plugin, server), |kept| {
             // Before the first sight there is nothing that it could differ from.
             if let Some(looked_at) = &mut kept.looked_at {
                 looked_at.insert(tool.to_owned(), digest);
@@ -369,6 +379,8 @@ impl Kept {
 pub struct Access {
     policies: Arc<Policies>,
     server: String,
+    /// See [`earlier_id`].
+    earlier: Option<String>,
     client: Option<String>,
 }
 
@@ -399,17 +411,22 @@ impl Access {
     fn decide(&self, tool: &str, digest: ToolDigest) -> Verdict {
         let client = self.client.as_deref();
         let all = self.policies.kept();
-        let (config, kept) = (
-            self.policies.config.get(&self.server),
-            all.get(&self.server),
-        );
-        let rule = config.and_then(|rules| rules.find(client, tool));
-        let rule = rule.max(kept.and_then(|kept| kept.rules.find(client, tool)));
+        let config = |id: &str| self.policies.config.get(id);
+        let kept = |id: &str| all.get(id).map(|kept| &kept.rules);
+        let find = |rules: &Rules| rules.find(client, tool);
+        let find_denial = |rules: &Rules| rules.without_allowed().find(client, tool);
+        let (own, earlier) = (&*self.server, self.earlier.as_deref());
+        let rule = config(own).and_then(find).max(kept(own).and_then(find));
+        let of_config = earlier.and_then(config).and_then(find_denial);
+        let of_kept = earlier.and_then(kept).and_then(find_denial);
+        let rule = rule.max(of_config).max(of_kept);
         if rule == Some(Rule::Deny) {
             return Verdict::Deny(Denial::Rule);
         }
-        let is_concerned = config.is_some_and(|rules| rules.concerns(client))
-            || kept.is_some_and(|kept| kept.rules.concerns(client));
+        let concerns = |rules: &Rules| rules.concerns(client);
+        let is_concerned = |id| config(id).is_some_and(concerns) || kept(id).is_some_and(concerns);
+        let is_concerned = is_concerned(own) || earlier.is_some_and(is_concerned);
+        let kept = all.get(own);
         let state = kept.map_or(ToolState::Known, |kept| kept.state(tool, digest));
         match (is_concerned, state, rule) {
             (true, ToolState::New, _) => Verdict::Deny(Denial::New),
@@ -519,8 +536,13 @@ fn count(changes: &mut u64) {
     *changes = changes.wrapping_add(1);
 }
 
-fn key(plugin: &str, server: &str) -> String {
-    format!("{plugin}:{server}")
+/// Returns the id under which an earlier version kept the rules of a server, if it is another server's.
+///
+/// It was made for either of both. What it takes away counts for both, so that no tool is open that
+/// was denied before, and what it allows for the one that has the id now.
+fn earlier_id(plugin: &str, server: &str) -> Option<String> {
+    let earlier = format!("{plugin}:{server}");
+    (earlier != server_id(plugin, server)).then_some(earlier)
 }
 
 const NAMESPACE: &str = "tool-policy";

@@ -41,6 +41,16 @@ impl Rules {
         own.and_then(of).or_else(|| of(&self.all))
     }
 
+    /// Returns the rules that take something away.
+    pub(crate) fn without_allowed(&self) -> Self {
+        let mut rules = self.clone();
+        let of_clients = rules.clients.values_mut();
+        for tools in of_clients.chain([&mut rules.all]) {
+            tools.retain(|_, rule| *rule != Rule::Allow);
+        }
+        rules
+    }
+
     /// Says whether there is any rule that may concern a client.
     pub(crate) fn concerns(&self, client: Option<&str>) -> bool {
         let own = client.and_then(|client| self.clients.get(client));

@@ -619,6 +619,48 @@ fn rules_and_tools_that_were_looked_at_outlive_the_process() {
     assert_eq!(again.tool_state(("p", "s"), "read", digest), ToolState::New);
 }
 
+/// Two plugins whose names and servers make one text with a colon between.
+#[test]
+fn rules_of_one_server_are_not_those_of_another_whose_names_hold_colons() {
+    let policies = Arc::new(Policies::in_memory(&Settings::default()));
+    let (one, other) = (("a", "b:c"), ("a:b", "c"));
+    let allow = Some(ToolRule::Allow);
+    policies.set_rule(other, (None, "write"), allow, []).unwrap();
+    assert!(policies.rules(one.0, one.1).is_empty());
+    assert!(policies.access(None, one).is_none());
+    policies.set_rule(one, (None, "read"), allow, []).unwrap();
+    let tools = |(plugin, server)| -> Vec<String> {
+        let rules = policies.rules(plugin, server);
+        rules.into_iter().map(|it| it.tool).collect()
+    };
+    assert_eq!((tools(one), tools(other)), (vec!["read".into()], vec!["write".into()]));
+    assert_eq!(policies.servers(), ["a%3Ab:c", "a:b:c"]);
+}
+
+/// What an earlier version kept was made for either of both servers.
+#[test]
+fn a_rule_of_an_earlier_version_denies_to_both_servers_and_allows_to_one() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = keyway_vault::Folders::below(home.path().join("k"));
+    let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+    let rows = vault.sealed(Namespace::new(NAMESPACE).unwrap());
+    let row = br#"{"rules":{"all":{"*":"deny","read":"allow","write":"ask"}}}"#;
+    rows.put("a:b:c", row).unwrap();
+    drop(rows);
+    let policies = Arc::new(Policies::new(&Settings::default(), Arc::new(vault)).unwrap());
+    let digest = ToolDigest::of(&RawValue::from_string(WRITE.to_owned()).unwrap()).unwrap();
+    let decide = |server, tool| policies.access(None, server).unwrap().decide(tool, digest);
+    let denied = Verdict::Deny(Denial::Rule);
+    for server in [("a", "b:c"), ("a:b", "c")] {
+        assert_eq!(decide(server, "other"), denied);
+        assert_eq!(decide(server, "write"), Verdict::Ask);
+    }
+    assert_eq!(decide(("a", "b:c"), "read"), Verdict::Allow);
+    assert_eq!(decide(("a:b", "c"), "read"), denied);
+    assert_eq!(policies.rules("a", "b:c").len(), 3);
+    assert_eq!(policies.rules("a:b", "c").len(), 2);
+}
+
 #[test]
 fn a_record_that_cannot_be_read_denies() {
     let home = tempfile::tempdir().unwrap();

@@ -230,6 +230,19 @@ fn the_stamp_of_a_file_is_kept_only_once_it_is_settled() {
 }
 
 #[test]
+fn questions_about_two_servers_whose_names_hold_colons_have_two_headings() {
+    let heading = |plugin: &str, server: &str| {
+        let mut question = Place::new().ask(r#""command": "node""#);
+        question.plugin = plugin.to_owned();
+        question.server = server.to_owned();
+        question.source = "/plugin".into();
+        question.to_string().lines().next().unwrap().to_owned()
+    };
+    assert_eq!(heading("a", "b:c"), "`a:b:c` in /plugin");
+    assert_eq!(heading("a:b", "c"), "`a%3Ab:c` in /plugin");
+}
+
+#[test]
 fn what_was_never_approved_cannot_be_taken_back() {
     let place = Place::new();
     let folders = Folders::below(place.folder.path().join("kw"));

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use keyway::examination::examine;
 use keyway::settings::ToolRule;
 use keyway_code::Exit;
+use keyway_config::names::of_server_id;
 use keyway_policy::{Policies, ToolDigest};
 use keyway_secret::printable;
 use serde_json::json;
@@ -139,8 +140,8 @@ fn list(context: &CommandContext, policies: &Policies, format: Format) -> Result
     let mut objects = Vec::new();
     let mut table = Table::new(["SERVER", "TOOL", "CLIENT", "RULE", "FROM"]);
     for name in policies.servers() {
-        let (plugin, server) = name.split_once(':').unwrap_or(("", &name));
-        for it in policies.rules(plugin, server) {
+        let (plugin, server) = of_server_id(&name).unwrap_or(("".into(), &name));
+        for it in policies.rules(&plugin, server) {
             let (rule, from) = (it.rule.as_str(), it.place());
             objects.push(
                 json!({ "server": name, "tool": it.tool, "client": it.client,

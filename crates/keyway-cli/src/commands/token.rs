@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
-use keyway_config::names::of_path_segment;
+use keyway_config::names::{of_path_segment, server_id};
 use keyway_gateway::gateway::{
     GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name, token_usage,
 };
@@ -257,7 +257,7 @@ fn load(config: Option<&Path>) -> Result<Plugin, CliError> {
 fn of_path(path: &str) -> Option<String> {
     let (before, server) = path.trim_end_matches('/').rsplit_once('/')?;
     let plugin = before.rsplit('/').next()?;
-    let scope = format!("{}:{}", of_path_segment(plugin)?, of_path_segment(server)?);
+    let scope = server_id(&of_path_segment(plugin)?, &of_path_segment(server)?);
     TokenScope::read(&scope).map(|scope| printable(&scope.to_string()))
 }
 

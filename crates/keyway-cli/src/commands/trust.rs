@@ -7,6 +7,7 @@ use keyway::approval::{Answer, Approval, ApprovalStore, Ledger, Question};
 use keyway::events::Kind;
 use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
+use keyway_config::names::server_id;
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -162,7 +163,7 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
     let text = match format {
         Format::Json => {
             let object = |it: &Approval| {
-                let id = format!("{}:{}", it.plugin, it.server);
+                let id = server_id(&it.plugin, &it.server);
                 let Approval {
                     source,
                     grants,
@@ -179,7 +180,7 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
         Format::Human => {
             let mut table = Table::new(["SERVER", "PLUGIN", "CONFINED", "EXTRA VARIABLES"]);
             for approval in approvals {
-                let id = format!("{}:{}", approval.plugin, approval.server);
+                let id = server_id(&approval.plugin, &approval.server);
                 let (id, source) = (printable(&id), printable(&approval.source));
                 let confined = if approval.confined { "yes" } else { "no" };
                 table.push([id, source, confined.to_owned(), approval.grants.join(", ")]);

@@ -2,6 +2,7 @@
 
 use keyway_clients::clients::CLIENTS;
 use keyway_clients::install::Installation;
+use keyway_config::names::server_id;
 use keyway_secret::shell_word;
 
 use super::parts::{copied, mark, servers_to_choose};
@@ -172,5 +173,5 @@ fn installed(view: &ClientView, at: &str, browser: &BrowserSession) -> Html {
 
 /// How a form names a server.
 pub(in crate::dashboard) fn value(id: &ServerId) -> String {
-    format!("{}:{}", id.plugin, id.name)
+    server_id(&id.plugin, &id.name)
 }

@@ -4,6 +4,7 @@ use keyway::diagnosis::Diagnosis;
 use keyway::sign_in::SignIn;
 use keyway_code::Code;
 use keyway_config::method::Method;
+use keyway_config::names::server_id;
 
 use crate::dashboard::backend::{ServerId, ServerView};
 use crate::dashboard::browser_session::BrowserSession;
@@ -38,9 +39,8 @@ pub(super) fn servers_to_choose(servers: &[ServerView]) -> Html {
         .map(|view| {
             html!(
                 "<li><label class=\"choice\"><input type=\"checkbox\" name=\"server\" \
-                 value=\"{}:{}\"> <span class=\"soft\">{}:</span>{}</label></li>",
-                view.id.plugin,
-                view.id.name,
+                 value=\"{}\"> <span class=\"soft\">{}:</span>{}</label></li>",
+                server_id(&view.id.plugin, &view.id.name),
                 view.id.plugin,
                 view.id.name,
             )
