@@ -2,9 +2,10 @@
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -86,14 +87,75 @@ impl ToolDigest {
 }
 
 /// Writes JSON in the one form that all texts of the same value have. The outer `None`: it cannot be
-/// read.
+/// read, or says something twice.
 fn canonical(raw: Option<&RawValue>) -> Option<Option<String>> {
     let Some(raw) = raw else {
         return Some(None);
     };
     // Its maps are in the order of the alphabet.
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    let Unambiguous(value) = serde_json::from_str(raw.get()).ok()?;
     Some(Some(value.to_string()))
+}
+
+/// JSON in which no object, however deep, has a member twice.
+struct Unambiguous(Value);
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UnambiguousVisitor).map(Self)
+    }
+}
+
+struct UnambiguousVisitor;
+
+impl<'de> Visitor<'de> for UnambiguousVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Unambiguous(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(all.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some((name, Unambiguous(value))) = members.next_entry::<String, _>()? {
+            if all.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member is written twice"));
+            }
+        }
+        Ok(all.into())
+    }
 }
 
 impl fmt::Display for ToolDigest {
@@ -181,12 +243,25 @@ mod tests {
             r#"{"name":"a","inputSchema":{},"inputSchema":{"x":1}}"#,
             r#"{"name":"a","na\u006de":"b"}"#,
             r#"{"annotations":{},"name":"a","annotations":{}}"#,
+            r#"{"name":"a","inputSchema":{"x":1,"x":1}}"#,
+            r#"{"name":"a","inputSchema":{"y":[{"z":{"x":1,"\u0078":2}}]}}"#,
+            r#"{"name":"a","annotations":{"readOnlyHint":false,"readOnlyHint":true}}"#,
             r#"{"inputSchema":{}}"#,
             r#"{"name":1}"#,
             "[]",
         ] {
             assert_eq!(of(text), None, "{text}");
         }
+    }
+
+    /// Digests are stored: those of earlier versions are the same.
+    #[test]
+    fn every_kind_of_json_is_written_as_it_is_parsed() {
+        let text =
+            r#"{"z":[null,true,-1,18446744073709551615,1.50,1e3,"\u00fc\n",{},[]],"a":{"b":-0.0}}"#;
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let parsed: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(canonical(Some(&raw)), Some(Some(parsed.to_string())));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! an aggregate, so that it sees the server's own names, whatever the client speaks and by whichever
 //! route it came. Everything but calls and lists of tools passes as it is.
 
+mod arguments;
 mod calls;
 mod listing;
 

@@ -172,7 +172,10 @@ impl Policies {
         let earlier = earlier_id(plugin, server);
         let server = server_id(plugin, server);
         let ids = [Some(&*server), earlier.as_deref()];
-        let is_concerned = ids.into_iter().flatten().any(|id| self.concerns(client, id));
+        let is_concerned = ids
+            .into_iter()
+            .flatten()
+            .any(|id| self.concerns(client, id));
         is_concerned.then(|| Access {
             policies: Arc::clone(self),
             server,

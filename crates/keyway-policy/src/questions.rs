@@ -18,8 +18,10 @@ pub struct ToolQuestion {
     pub client: Option<String>,
     /// The tool.
     pub tool: String,
-    /// The beginning of its arguments, as JSON.
+    /// Its arguments, as JSON; of very long ones the beginning.
     pub arguments: String,
+    /// How many characters the arguments have in all.
+    pub argument_chars: usize,
     /// Until when the call waits.
     pub ends_at: Instant,
 }

@@ -574,6 +574,150 @@ async fn a_modern_client_whose_person_says_no_is_refused() {
     assert_eq!(client.calls(), 0);
 }
 
+/// Repeats the parked call of `write` under the name of another tool that is only asked about.
+async fn repeat_as_read(client: &mut Client, state: &Value) -> Value {
+    let accept = r#""inputResponses":{"keyway":{"action":"accept"}},"#;
+    let repeated = modern_params(&format!(r#"{accept}"requestState":{state},"#));
+    let repeated = repeated.replace(r#""name":"write""#, r#""name":"read""#);
+    client.request("tools/call", &repeated).await
+}
+
+#[tokio::test]
+async fn a_call_that_is_repeated_under_another_name_is_judged_by_its_own() {
+    let rules = [("write", ToolRule::Ask), ("read", ToolRule::Ask)];
+    let tools = format!("{READ},{WRITE}");
+    for (changed, reason) in [(false, "denied"), (true, "changed")] {
+        let mut client = Client::with(&rules, &[&tools]);
+        let asked = client.request("tools/call", &modern_params("")).await;
+        match changed {
+            false => {
+                let of = (None, "write");
+                let deny = Some(ToolRule::Deny);
+                client.policies.set_rule(("p", "s"), of, deny, []).unwrap();
+            }
+            true => {
+                client.server.set(&[&format!("{READ},{OTHER_WRITE}")]);
+                client.tell_change().await;
+            }
+        }
+        let answer = repeat_as_read(&mut client, &asked["result"]["requestState"]).await;
+        assert_eq!(answer["error"]["data"]["reason"], reason, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`write`"), "{message}");
+        assert_eq!(client.calls(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_between_the_question_and_the_repeated_call_is_denied() {
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    let asked = client.request("tools/call", &modern_params("")).await;
+    let state = asked["result"]["requestState"].to_string();
+    client.server.set(&[OTHER_WRITE]);
+    client.tell_change().await;
+    // A person looked at the tool as it is now, and not at this call of it.
+    let raw = RawValue::from_string(OTHER_WRITE.to_owned()).unwrap();
+    let digest = ToolDigest::of(&raw).unwrap();
+    client
+        .policies
+        .look_at(("p", "s"), "write", digest)
+        .unwrap();
+    let accept = r#""inputResponses":{"keyway":{"action":"accept"}},"#;
+    let repeated = modern_params(&format!(r#"{accept}"requestState":{state},"#));
+    let answer = client.request("tools/call", &repeated).await;
+    assert_eq!(answer["error"]["data"]["reason"], "changed", "{answer}");
+    assert_eq!(client.calls(), 0);
+}
+
+/// Arguments that begin harmlessly, and what they end with.
+fn long_arguments() -> (String, &'static str) {
+    let filler = "x".repeat(1_200);
+    (format!(r#"{{"a":"{filler}","to":"y"}}"#), r#""to":"y"}"#)
+}
+
+#[tokio::test]
+async fn a_form_says_how_much_it_shows_and_offers_the_rest() {
+    let (arguments, end) = long_arguments();
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    client.send(HELLO).await;
+    client.next().await;
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"write","arguments":{arguments}}}}}"#
+    );
+    client.send(&call).await;
+    let form = client.next().await;
+    let message = form["params"]["message"].as_str().unwrap();
+    let chars = arguments.len();
+    assert!(
+        message.contains(&format!("characters 1 to 1000 of the {chars}")),
+        "{message}"
+    );
+    assert!(!message.contains(end), "{message}");
+    let fields = &form["params"]["requestedSchema"]["properties"];
+    assert_eq!(fields["show_more"]["type"], "boolean");
+    let on_dashboard = question(&client.policies).await;
+    assert_eq!(
+        (on_dashboard.arguments, on_dashboard.argument_chars),
+        (arguments, chars)
+    );
+    let answer = async |client: &Client, form: &Value, content: &str| {
+        let id = &form["id"];
+        let result = format!(r#"{{"action":"accept","content":{content}}}"#);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        client.send(&text).await;
+    };
+    answer(&client, &form, r#"{"show_more":true}"#).await;
+    let form = client.next().await;
+    assert_eq!(form["method"], "elicitation/create", "{form}");
+    let message = form["params"]["message"].as_str().unwrap();
+    assert!(
+        message.contains(end) && message.contains("characters 1001 to"),
+        "{message}"
+    );
+    assert_eq!(form["params"]["requestedSchema"]["properties"], json!({}));
+    assert_eq!(client.calls(), 0);
+    answer(&client, &form, r#"{"show_more":false}"#).await;
+    assert_eq!(client.next().await["id"], 9);
+    assert_eq!(client.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_modern_client_gets_the_rest_of_the_arguments_before_it_answers() {
+    let (arguments, end) = long_arguments();
+    let params = |more: &str| modern_params(more).replace(r#"{"to":"x"}"#, &arguments);
+    let answered = |content: &str, state: &Value| {
+        let accept = format!(r#"{{"action":"accept","content":{content}}}"#);
+        params(&format!(
+            r#""inputResponses":{{"keyway":{accept}}},"requestState":{state},"#
+        ))
+    };
+    let message = |asked: &Value| {
+        let form = &asked["result"]["inputRequests"]["keyway"]["params"];
+        form["message"].as_str().unwrap().to_owned()
+    };
+    let mut client = Client::with(&[("write", ToolRule::Ask)], &[WRITE]);
+    let first = client.request("tools/call", &params("")).await;
+    assert!(!message(&first).contains(end));
+    let more = answered(r#"{"show_more":true}"#, &first["result"]["requestState"]);
+    let second = client.request("tools/call", &more).await;
+    assert!(message(&second).contains(end), "{second}");
+    assert_eq!(client.calls(), 0);
+    let state = &second["result"]["requestState"];
+    assert_ne!(*state, first["result"]["requestState"]);
+    let yes = answered("{}", state);
+    let answer = client.request("tools/call", &yes).await;
+    assert!(answer["result"]["content"].is_array(), "{answer}");
+    assert_eq!(client.calls(), 1);
+    // There is nothing behind the last page.
+    let first = client.request("tools/call", &modern_params("")).await;
+    let state = first["result"]["requestState"].to_string();
+    let accept = r#"{"action":"accept","content":{"show_more":true}}"#;
+    let more = format!(r#""inputResponses":{{"keyway":{accept}}},"requestState":{state},"#);
+    let answer = client.request("tools/call", &modern_params(&more)).await;
+    assert_eq!(answer["error"]["data"]["reason"], "answered-no", "{answer}");
+    assert_eq!(client.calls(), 1);
+}
+
 #[tokio::test]
 async fn a_client_is_told_when_rules_change_and_goes_by_the_new_ones() {
     let mut client = Client::with(&[("write", ToolRule::Deny)], &[&format!("{READ},{WRITE}")]);
@@ -625,7 +769,9 @@ fn rules_of_one_server_are_not_those_of_another_whose_names_hold_colons() {
     let policies = Arc::new(Policies::in_memory(&Settings::default()));
     let (one, other) = (("a", "b:c"), ("a:b", "c"));
     let allow = Some(ToolRule::Allow);
-    policies.set_rule(other, (None, "write"), allow, []).unwrap();
+    policies
+        .set_rule(other, (None, "write"), allow, [])
+        .unwrap();
     assert!(policies.rules(one.0, one.1).is_empty());
     assert!(policies.access(None, one).is_none());
     policies.set_rule(one, (None, "read"), allow, []).unwrap();
@@ -633,7 +779,10 @@ fn rules_of_one_server_are_not_those_of_another_whose_names_hold_colons() {
         let rules = policies.rules(plugin, server);
         rules.into_iter().map(|it| it.tool).collect()
     };
-    assert_eq!((tools(one), tools(other)), (vec!["read".into()], vec!["write".into()]));
+    assert_eq!(
+        (tools(one), tools(other)),
+        (vec!["read".into()], vec!["write".into()])
+    );
     assert_eq!(policies.servers(), ["a%3Ab:c", "a:b:c"]);
 }
 

@@ -6,6 +6,10 @@
 //!                             └──ask──▶ waits for the client's person,  │
 //!                                       or the dashboard ──yes──▶ decided again
 //!                                          └──no, or 60 seconds──▶ refused
+//!
+//!   ask, since 2026-07-28 ──▶ parked ──repeated with a yes──▶ decided again, by what was parked
+//!                              ▲  └──more──┐
+//!                              └───────────┘ the next page of the arguments
 //! ```
 
 use std::borrow::Cow;
@@ -21,15 +25,22 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::Guard;
+use super::arguments::ShownArguments;
 use super::listing::{self, Tools};
 use crate::timeouts::TOOL_QUESTION_TIMEOUT;
 use crate::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
 
 /// A call that its client repeats with the answer of a person.
+///
+/// It is decided about and sent as the person was asked about it, whatever is repeated.
 #[derive(Debug)]
 pub(super) struct Parked {
-    /// As the person was asked about it; it counts, whatever is repeated.
+    name: String,
+    /// The tool at that time.
+    digest: ToolDigest,
     params: String,
+    /// Which page of the arguments the person sees.
+    page: usize,
     until: Instant,
 }
 
@@ -63,7 +74,8 @@ impl Guard {
             return Ok(());
         };
         // Without a task, if the list is at hand and no person is asked.
-        if let Some(tools) = self.tools_at_hand() {
+        let tools = self.tools_at_hand().filter(|_| !self.is_parked(&params));
+        if let Some(tools) = tools {
             match self.decide(&tools, &params.name) {
                 Ok((Verdict::Allow, _)) => return self.server.send(frame).await,
                 Err(denial) => {
@@ -89,7 +101,15 @@ impl Guard {
         let Ok(params) = serde_json::from_str::<Params<'_>>(text) else {
             return;
         };
-        let decided = self.decided(&frame, &params, text).await;
+        let parked = params
+            .state
+            .and_then(|it| self.lock().parked.remove(it.get()));
+        let name = parked.as_ref().map(|it| it.name.clone());
+        let name = name.unwrap_or_else(|| params.name.clone().into_owned());
+        let decided = match parked {
+            Some(parked) => self.repeated(&frame, &params, parked).await,
+            None => self.decided(&frame, &params, text).await,
+        };
         // From here on the call is ours alone, and a cancellation goes to the server.
         if !self.release(&id) {
             return;
@@ -105,7 +125,7 @@ impl Guard {
             Ok(Settled::InputRequired(result)) => {
                 self.to_client(jsonrpc::result(&id, &result)).await;
             }
-            Err(denial) => self.refuse(&id, &params.name, denial).await,
+            Err(denial) => self.refuse(&id, &name, denial).await,
         }
     }
 
@@ -121,20 +141,64 @@ impl Guard {
         if verdict != Verdict::Ask {
             return Ok(Settled::Pass);
         }
-        let settled = match params.client_capabilities() {
-            Some(capabilities) => match self.parked(params)? {
-                Some(asked) => Settled::Repeated(asked),
-                None if asks_form(&capabilities) => return self.park(params, text),
-                None => self.ask(params, false).await?,
-            },
+        match params.client_capabilities() {
+            Some(capabilities) if asks_form(&capabilities) => {
+                return self.park(Parked {
+                    name: params.name.clone().into_owned(),
+                    digest,
+                    params: text.to_owned(),
+                    page: 0,
+                    until: Instant::now() + TOOL_QUESTION_TIMEOUT,
+                });
+            }
+            Some(_) => self.ask(params, false).await?,
             None => {
                 let asks_form = self.lock().asks_form;
-                self.ask(params, asks_form).await?
+                self.ask(params, asks_form).await?;
             }
-        };
+        }
         // A person was asked about the tool as it was then.
-        match self.decide(&*list().await?, &params.name)? {
-            (_, now) if now == digest => Ok(settled),
+        self.decide_again(&*list().await?, &params.name, digest)?;
+        Ok(Settled::Pass)
+    }
+
+    /// Decides about a parked call that is repeated with an answer.
+    async fn repeated(
+        &self,
+        frame: &Frame,
+        params: &Params<'_>,
+        parked: Parked,
+    ) -> Result<Settled, Denial> {
+        if parked.until <= Instant::now() {
+            return Err(Denial::Unanswered);
+        }
+        let responses: HashMap<String, &RawValue> = params
+            .responses
+            .and_then(|it| serde_json::from_str(it.get()).ok())
+            .unwrap_or_default();
+        match Answer::read(responses.get(QUESTION).map(|it| it.get())) {
+            Answer::No => return Err(Denial::AnsweredNo),
+            Answer::More => {
+                return self.park(Parked {
+                    page: parked.page.saturating_add(1),
+                    until: Instant::now() + TOOL_QUESTION_TIMEOUT,
+                    ..parked
+                });
+            }
+            Answer::Yes => {}
+        }
+        let meta = frame.envelope().ok().and_then(|it| listing::meta(&it));
+        let tools = self.tools(meta.as_deref()).await;
+        let tools = tools.ok_or(Denial::ListFailed)?;
+        // By the name that the person saw: that of the repeated call may have another rule.
+        self.decide_again(&tools, &parked.name, parked.digest)?;
+        Ok(Settled::Repeated(parked.params))
+    }
+
+    /// Says whether a call that a person has allowed may still be made.
+    fn decide_again(&self, tools: &Tools, name: &str, asked: ToolDigest) -> Result<(), Denial> {
+        match self.decide(tools, name)? {
+            (_, now) if now == asked => Ok(()),
             _ => Err(Denial::Changed),
         }
     }
@@ -149,14 +213,16 @@ impl Guard {
     }
 
     /// Asks on the dashboard, and at the client too if it can; the first answer counts.
-    async fn ask(&self, params: &Params<'_>, at_client: bool) -> Result<Settled, Denial> {
+    async fn ask(&self, params: &Params<'_>, at_client: bool) -> Result<(), Denial> {
         let policies = &self.access.policies;
+        let arguments = ShownArguments::new(params.arguments);
         let asked = policies.questions.ask(|id| ToolQuestion {
             id,
             server: self.access.server.clone(),
             client: self.access.client.clone(),
             tool: params.name.clone().into_owned(),
-            arguments: params.shown_arguments(),
+            arguments: arguments.beginning(),
+            argument_chars: arguments.chars(),
             ends_at: (Instant::now() + TOOL_QUESTION_TIMEOUT).into_std(),
         });
         let (question, answer) = asked.ok_or(Denial::TooMany)?;
@@ -164,7 +230,7 @@ impl Guard {
         let _settled = SettleOnDrop { policies, question };
         let elicited = async {
             match at_client {
-                true => self.elicit(params).await,
+                true => self.elicit(&params.name, &arguments).await,
                 false => std::future::pending().await,
             }
         };
@@ -176,19 +242,31 @@ impl Guard {
             }
         });
         match answered.await {
-            Ok(true) => Ok(Settled::Pass),
+            Ok(true) => Ok(()),
             Ok(false) => Err(Denial::AnsweredNo),
             Err(_) => Err(Denial::Unanswered),
         }
     }
 
-    /// Asks the client's person by a form; anything but "accept" is a no.
-    async fn elicit(&self, params: &Params<'_>) -> bool {
+    /// Asks the client's person by forms, until one is not answered with "show more"; anything but
+    /// "accept" is a no.
+    async fn elicit(&self, tool: &str, arguments: &ShownArguments) -> bool {
+        let mut page = 0;
+        loop {
+            let form = self.form(tool, arguments, page).to_string();
+            match self.elicited(&form).await {
+                Answer::More if arguments.has_more(page) => page += 1,
+                Answer::More | Answer::No => return false,
+                Answer::Yes => return true,
+            }
+        }
+    }
+
+    async fn elicited(&self, form: &str) -> Answer {
         let Some((id, own)) = self.own_request() else {
             return std::future::pending().await;
         };
-        let form = self.form(params).to_string();
-        let text = jsonrpc::request(&id, "elicitation/create", Some(&form));
+        let text = jsonrpc::request(&id, "elicitation/create", Some(form));
         self.to_client(text).await;
         let mut withdrawal = Withdrawal {
             guard: self,
@@ -199,26 +277,31 @@ impl Guard {
         withdrawal.id = None;
         let answer = answer.ok();
         let result = answer.as_ref().and_then(|it| it.envelope().ok()?.result);
-        result.is_some_and(|result| is_accepted(result.get()))
+        Answer::read(result.as_ref().map(|it| it.get()))
     }
 
     /// Keeps a call until its client repeats it with an answer, and returns the question.
-    fn park(&self, params: &Params<'_>, text: &str) -> Result<Settled, Denial> {
+    fn park(&self, parked: Parked) -> Result<Settled, Denial> {
+        let params: Params<'_> =
+            serde_json::from_str(&parked.params).map_err(|_| Denial::Unreadable)?;
+        let arguments = ShownArguments::new(params.arguments);
+        if parked.page > 0 && !arguments.has_more(parked.page - 1) {
+            // More was not offered.
+            return Err(Denial::AnsweredNo);
+        }
+        let form = self.form(&parked.name, &arguments, parked.page);
         let (id, _) = self.own_request().ok_or(Denial::TooMany)?;
         let now = Instant::now();
         let mut state = self.lock();
         state.parked.retain(|_, parked| parked.until > now);
         let bytes: usize = state.parked.values().map(|it| it.params.len()).sum();
-        if state.parked.len() >= MOST_HELD || bytes.saturating_add(text.len()) > MOST_PARKED_BYTES {
+        let all_bytes = bytes.saturating_add(parked.params.len());
+        if state.parked.len() >= MOST_HELD || all_bytes > MOST_PARKED_BYTES {
             return Err(Denial::TooMany);
         }
-        let parked = Parked {
-            params: text.to_owned(),
-            until: now + TOOL_QUESTION_TIMEOUT,
-        };
         state.parked.insert(id.as_json().to_owned(), parked);
         drop(state);
-        let request = json!({ "method": "elicitation/create", "params": self.form(params) });
+        let request = json!({ "method": "elicitation/create", "params": form });
         // The id is a JSON string that cannot be guessed.
         Ok(Settled::InputRequired(format!(
             r#"{{"resultType":"input_required","inputRequests":{{"{QUESTION}":{request}}},"requestState":{}}}"#,
@@ -226,38 +309,31 @@ impl Guard {
         )))
     }
 
-    /// Returns the parameters of a call that is repeated with a yes; `None` if it is not repeated.
-    fn parked(&self, params: &Params<'_>) -> Result<Option<String>, Denial> {
-        let Some(state) = params.state else {
-            return Ok(None);
-        };
-        let Some(parked) = self.lock().parked.remove(state.get()) else {
-            // A state of the server's own.
-            return Ok(None);
-        };
-        if parked.until <= Instant::now() {
-            return Err(Denial::Unanswered);
-        }
-        let responses: HashMap<String, &RawValue> = params
-            .responses
-            .and_then(|it| serde_json::from_str(it.get()).ok())
-            .unwrap_or_default();
-        let answer = responses.get(QUESTION).map(|it| it.get());
-        match answer.is_some_and(is_accepted) {
-            true => Ok(Some(parked.params)),
-            false => Err(Denial::AnsweredNo),
-        }
+    /// Says whether a call is one that was parked; a state may also be the server's own.
+    fn is_parked(&self, params: &Params<'_>) -> bool {
+        let state = params.state.map(RawValue::get);
+        state.is_some_and(|state| self.lock().parked.contains_key(state))
     }
 
-    /// The form that a client shows: yes or no, nothing to fill in.
-    fn form(&self, params: &Params<'_>) -> Value {
+    /// The form that a client shows: yes or no, and where there is more to see, whether to show that
+    /// first.
+    fn form(&self, tool: &str, arguments: &ShownArguments, page: usize) -> Value {
         let server = printable(&self.access.server);
-        let tool: String = printable(&params.name).chars().take(MOST_CHARS).collect();
+        let tool: String = printable(tool).chars().take(MOST_CHARS).collect();
         let message = format!(
             "A policy of Keyway asks you before this call. Allow tool `{tool}` of `{server}`?\n{}",
-            params.shown_arguments()
+            arguments.page(page)
         );
-        let schema = json!({ "type": "object", "properties": {} });
+        let mut fields = json!({});
+        if arguments.has_more(page) {
+            fields = json!({ MORE: {
+                "type": "boolean",
+                "title": "Show more of the arguments first",
+                "description": "Asks again with the characters that follow; the call is not made yet.",
+                "default": false,
+            } });
+        }
+        let schema = json!({ "type": "object", "properties": fields });
         json!({ "message": message, "requestedSchema": schema })
     }
 
@@ -289,16 +365,6 @@ impl Params<'_> {
         let mut meta: HashMap<String, Value> = serde_json::from_str(self.meta?.get()).ok()?;
         meta.remove("io.modelcontextprotocol/clientCapabilities")
     }
-
-    /// Returns the beginning of the arguments, for a person.
-    fn shown_arguments(&self) -> String {
-        let text = printable(self.arguments.map_or("{}", RawValue::get));
-        let shown: String = text.chars().take(MOST_CHARS).collect();
-        match shown.len() < text.len() {
-            true => format!("{shown}…"),
-            false => shown,
-        }
-    }
 }
 
 /// Says whether capabilities of a client include forms for its person.
@@ -308,14 +374,36 @@ pub(super) fn asks_form(capabilities: &Value) -> bool {
     elicitation.is_some_and(|it| it.is_empty() || it.contains_key("form"))
 }
 
-fn is_accepted(result: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow)]
-        action: Cow<'a, str>,
+/// How a person answered a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    /// To be asked again, with the next page of the arguments.
+    More,
+}
+
+impl Answer {
+    /// Reads the result of an elicitation; what cannot be read, or says something twice, is a no.
+    fn read(result: Option<&str>) -> Self {
+        #[derive(Deserialize)]
+        struct Elicited<'a> {
+            #[serde(borrow)]
+            action: Cow<'a, str>,
+            content: Option<Content>,
+        }
+        #[derive(Clone, Copy, Deserialize)]
+        struct Content {
+            #[serde(rename = "show_more", default)]
+            more: Option<bool>,
+        }
+        let elicited: Option<Elicited<'_>> = result.and_then(|it| serde_json::from_str(it).ok());
+        match elicited.filter(|it| it.action == "accept") {
+            None => Self::No,
+            Some(it) if it.content.is_some_and(|it| it.more == Some(true)) => Self::More,
+            Some(_) => Self::Yes,
+        }
     }
-    let answer: Result<Answer<'_>, _> = serde_json::from_str(result);
-    answer.is_ok_and(|it| it.action == "accept")
 }
 
 /// Takes a question off the dashboard when it is settled, or its call is cancelled.
@@ -353,6 +441,8 @@ impl Drop for Withdrawal<'_> {
 
 /// The name of our question among those of a call.
 const QUESTION: &str = "keyway";
+/// The field of a form by which a person asks to see more.
+const MORE: &str = "show_more";
 const MOST_HELD: usize = 256;
 const MOST_PARKED_BYTES: usize = 16 * 1024 * 1024;
 const MOST_CHARS: usize = 500;

@@ -30,7 +30,7 @@ fn question(question: &ToolQuestion, browser: &BrowserSession) -> Html {
     html!(
         "<section class=\"panel ask\" id=\"question-{}\"><h2>A call waits for you</h2>\
          <p><strong>{}</strong> wants to call <strong>{}</strong> of <strong>{}</strong> with:</p>\
-         <pre tabindex=\"0\">{}</pre>\
+         <pre tabindex=\"0\">{}</pre>{}\
          <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
          <input type=\"hidden\" name=\"question\" value=\"{}\">\
          <button class=\"main\" name=\"answer\" value=\"yes\">Allow this call</button>\
@@ -41,11 +41,25 @@ fn question(question: &ToolQuestion, browser: &BrowserSession) -> Html {
         question.tool,
         question.server,
         question.arguments,
+        left_out(question),
         paths::answer(browser.base()),
         mark(browser),
         question.id.to_string(),
         words::seconds(left),
     )
+}
+
+/// Says that there is more than is shown.
+fn left_out(question: &ToolQuestion) -> Html {
+    let shown = question.arguments.chars().count();
+    match shown < question.argument_chars {
+        true => html!(
+            "<p class=\"hint\">These are the first {} of {} characters; the rest is too long to be shown.</p>",
+            shown.to_string(),
+            question.argument_chars.to_string(),
+        ),
+        false => Html::default(),
+    }
 }
 
 /// A word beside a tool in a list, if there is anything to say of it.
