@@ -24,6 +24,7 @@ pub struct Files {
     lookup: Lookup,
     named: Vec<NamedFile>,
     tree: Coverage,
+    seen_at: SystemTime,
 }
 
 /// Where to look for files.
@@ -92,6 +93,7 @@ impl Files {
             named: lookup.look(),
             lookup,
             tree,
+            seen_at: cache.now,
         }
     }
 
@@ -105,9 +107,9 @@ impl Files {
         let Coverage::Tree(before) = &self.tree else {
             return Ok(());
         };
-        match self.lookup.place.stamp() {
-            Ok(stamp) if stamp == before.stamp => Ok(()),
-            _ => Err(self.changed_file(before)),
+        match self.lookup.place.is_still(before, self.seen_at) {
+            true => Ok(()),
+            false => Err(self.changed_file(before)),
         }
     }
 
@@ -227,6 +229,7 @@ impl Files {
             lookup,
             named,
             tree,
+            seen_at: _,
         } = self;
         for NamedFile {
             path,
@@ -260,9 +263,7 @@ impl Files {
         let root = || ".".to_owned();
         let count = |known: Option<&Manifest>| {
             let known = known.cloned();
-            self.lookup
-                .place
-                .count(None, || known, SystemTime::UNIX_EPOCH)
+            self.lookup.place.count(None, || known, self.seen_at)
         };
         let Some(old) = &before.manifest else {
             return root();

@@ -18,6 +18,7 @@ mod digest;
 mod env_values;
 mod fact;
 mod facts;
+mod file_system;
 mod files;
 mod hash;
 mod hidden;

@@ -87,7 +87,9 @@ impl ApprovalStore for MemoryStore {
 
 impl Place {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Beside the test itself, which is on a disk where the folder of temporary files may not be.
+        let test = std::env::current_exe().unwrap();
+        let folder = tempfile::tempdir_in(test.parent().unwrap()).unwrap();
         let root = folder.path().canonicalize().unwrap().join("plugin");
         std::fs::create_dir(&root).unwrap();
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 33);

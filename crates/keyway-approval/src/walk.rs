@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::env_values;
+use crate::file_system::FileSystems;
 use crate::hash::Hash;
 use crate::link::{self, Target};
 
@@ -68,11 +69,14 @@ pub(crate) struct FileStamp {
     size: u64,
     changed: (i64, i64),
     pub(crate) is_executable: bool,
+    /// See [`FileSystems::tell_changes`]. It is not part of what is stored.
+    tells_changes: bool,
 }
 
 impl FileStamp {
-    fn of(metadata: &Metadata) -> Self {
+    fn of(metadata: &Metadata, tells_changes: bool) -> Self {
         Self {
+            tells_changes,
             inode: metadata.ino(),
             size: metadata.size(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
@@ -86,6 +90,7 @@ impl FileStamp {
             size,
             changed: (seconds, nanoseconds),
             is_executable,
+            tells_changes: _,
         } = self;
         let mut bytes = [0; 33];
         let parts = [
@@ -103,13 +108,16 @@ impl FileStamp {
         bytes
     }
 
-    /// A file system tells times by a clock that ticks slowly: what is written in the same tick as
-    /// it was read looks unchanged.
+    /// Says whether a further change would have another stamp.
+    ///
+    /// What is written to a mapped file has no new time until the page was written to the disk, which
+    /// takes the kernel half a minute (`vm.dirty_expire_centisecs`), and a file system tells times by a
+    /// clock that ticks slowly.
     fn is_settled(self, now: SystemTime) -> bool {
         let seconds = u64::try_from(self.changed.0).unwrap_or_default();
         let changed = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
         let since = changed.and_then(|changed| now.duration_since(changed).ok());
-        since.is_some_and(|since| since >= SETTLED_AFTER)
+        self.tells_changes && since.is_some_and(|since| since >= SETTLED_AFTER)
     }
 }
 
@@ -169,6 +177,7 @@ pub(crate) fn walk(
         place,
         leaves_out_git,
         linked: HashSet::new(),
+        file_systems: FileSystems::new(),
         seen: 0,
         bytes: 0,
     };
@@ -265,6 +274,7 @@ struct Walk<'a> {
     leaves_out_git: bool,
     /// Folders elsewhere that a link led to, by device and inode: none is walked twice.
     linked: HashSet<(u64, u64)>,
+    file_systems: FileSystems,
     seen: usize,
     bytes: u64,
 }
@@ -325,7 +335,7 @@ impl Walk<'_> {
     }
 
     /// Returns how something counts that is neither a folder nor a link.
-    fn kind(&self, folder: &Path, name: &OsStr, metadata: &Metadata) -> EntryKind {
+    fn kind(&mut self, folder: &Path, name: &OsStr, metadata: &Metadata) -> EntryKind {
         let kind = metadata.file_type();
         if !kind.is_file() {
             // They hold nothing that could be approved, and may be read from all the same.
@@ -338,10 +348,12 @@ impl Walk<'_> {
         let env_file = self.place.env_file.as_deref();
         let env_file = env_file.filter(|file| is_at(file, folder, name));
         let values = env_file.and_then(env_values::without_plain);
-        values.map_or_else(
-            || EntryKind::File(FileStamp::of(metadata)),
-            EntryKind::Values,
-        )
+        if let Some(values) = values {
+            return EntryKind::Values(values);
+        }
+        let path = || folder.join(name);
+        let tells_changes = self.file_systems.tell_changes(metadata, path);
+        EntryKind::File(FileStamp::of(metadata, tells_changes))
     }
 
     /// A link counts by its target, and by what is there if the person could change that. Returns
@@ -356,7 +368,9 @@ impl Walk<'_> {
         match fs::symlink_metadata(&target) {
             Ok(metadata) if is_own || is_systems(&metadata) => (EntryKind::Link(written), None),
             Ok(metadata) if metadata.is_file() => {
-                let stamp = FileStamp::of(&metadata);
+                let path = || target.clone();
+                let tells_changes = self.file_systems.tell_changes(&metadata, path);
+                let stamp = FileStamp::of(&metadata, tells_changes);
                 (EntryKind::LinkOut(written, stamp), None)
             }
             Ok(metadata) if metadata.is_dir() => {
@@ -413,7 +427,8 @@ pub(crate) fn is_systems(metadata: &Metadata) -> bool {
 pub(crate) const MAX_FILES: usize = 100_000;
 /// How many bytes an approval covers.
 pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
-const SETTLED_AFTER: Duration = Duration::from_secs(2);
+/// Twice as long as a page waits until it is written to the disk.
+const SETTLED_AFTER: Duration = Duration::from_secs(60);
 /// What version control keeps: it changes with every fetch, and nothing runs from there.
 pub(crate) const GIT: &str = ".git";
 
@@ -480,18 +495,24 @@ mod tests {
 
     /// What was written in the tick in which it was read may change once more unnoticed.
     #[test]
-    fn a_file_is_settled_two_seconds_after_it_changed_and_not_before() {
+    fn a_file_is_settled_a_minute_after_it_changed_and_not_before() {
         let stamp = |seconds| FileStamp {
             inode: 1,
             size: 1,
             changed: (seconds, 0),
             is_executable: false,
+            tells_changes: true,
         };
         let at = |milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds);
-        assert!(stamp(10).is_settled(at(12_000)));
-        assert!(!stamp(10).is_settled(at(11_999)));
+        assert!(stamp(10).is_settled(at(70_000)));
+        assert!(!stamp(10).is_settled(at(69_999)));
         assert!(!stamp(10).is_settled(at(9_000)), "a clock that went back");
-        assert!(!stamp(i64::MAX).is_settled(at(12_000)));
-        assert!(stamp(-1).is_settled(at(2_000)), "before all clocks");
+        assert!(!stamp(i64::MAX).is_settled(at(70_000)));
+        assert!(stamp(-1).is_settled(at(60_000)), "before all clocks");
+        let untold = FileStamp {
+            tells_changes: false,
+            ..stamp(10)
+        };
+        assert!(!untold.is_settled(at(70_000)));
     }
 }
