@@ -15,7 +15,6 @@ use keyway_config::environment::{HostVariables, Scope, is_host_variable};
 use keyway_config::headers::is_credential_header;
 use keyway_config::template::{Foreign, Template};
 use keyway_config::usage::{self, FieldRole};
-use keyway_lint::mask;
 use keyway_secret::escaped;
 
 use self::remote::{SECRET, weakens};
@@ -23,7 +22,7 @@ use crate::code_variables::is_code_variable;
 use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, ValueUse};
-use crate::hidden::names_program;
+use crate::hidden::{looks_secret, names_program};
 use crate::places::{Places, normal};
 use crate::program_words::is_program_argument;
 
@@ -206,7 +205,7 @@ impl Sources<'_> {
     fn unmasked<'v>(&self, name: &str, value: &'v str) -> Option<&'v str> {
         let is_file = |line: &CommandLine| line.is_file(value, self.places);
         let is_shown =
-            !mask::looks_secret(value) || names_program(name) || self.line.is_some_and(is_file);
+            !looks_secret(value) || names_program(name) || self.line.is_some_and(is_file);
         is_shown.then_some(value)
     }
 

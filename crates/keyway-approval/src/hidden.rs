@@ -201,10 +201,24 @@ fn is_reference(value: &str) -> bool {
     value.starts_with("${") && value.ends_with('}')
 }
 
-/// Says whether a text has the shape of a credential: that of a token, and letters and digits in it
-/// that no one would say aloud.
-pub(crate) fn is_credential(text: &str) -> bool {
-    is_token(text) && mask::looks_secret(text)
+/// Says whether a text has the shape of a credential, and could not be found as a program.
+fn is_credential(text: &str) -> bool {
+    is_token(text) && looks_secret(text)
+}
+
+/// Says whether a text has the shape of a credential: a token, or a password such as `p4ssw0rd`.
+pub(crate) fn looks_secret(text: &str) -> bool {
+    mask::looks_secret(text) || is_password(text)
+}
+
+/// Names of programs and modules have digits at their end, if at all, or other signs in them.
+fn is_password(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_inner =
+        |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_digit() && b.is_ascii_alphabetic());
+    bytes.len() >= SHORTEST_PASSWORD
+        && bytes.iter().all(u8::is_ascii_alphanumeric)
+        && bytes.windows(2).any(is_inner)
 }
 
 /// Says whether a flag or a parameter is named like a credential: the name of a setting with dots in
@@ -217,6 +231,8 @@ fn is_credential_name(name: &str) -> bool {
 fn is_separator(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\'' | '"' | '(' | ')')
 }
+
+const SHORTEST_PASSWORD: usize = 8;
 
 /// Parts of names that lead to something that is run or read.
 const PROGRAM_PARTS: &[&str] = &[
@@ -236,6 +252,7 @@ mod tests {
         for (text, shown) in [
             ("./run.sh --token LITERAL", "./run.sh --token …"),
             ("'./run.sh --token=LITERAL' x", "'./run.sh --token=…' x"),
+            ("run --password p4ssw0rdX", "run --password …"),
             (
                 "docker run -e API_TOKEN=LITERAL image",
                 "docker run -e API_TOKEN=… image",
@@ -276,6 +293,8 @@ mod tests {
             "java -Dapi-token=evil x",
             "restic --password-command evil",
             "uvx --token evil",
+            "run --token python3",
+            "run --token a1-server2",
             "npx -y --always-auth evil",
             "uvx https://evil.example/x@good.example",
         ] {

@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use keyway_lint::mask::looks_secret;
 use keyway_secret::escaped_word;
 
 use crate::command::{CommandLine, is_interpreter};
-use crate::hidden::{names_program, parts};
+use crate::hidden::{looks_secret, names_program, parts};
 use crate::places::{Places, normal};
 use crate::program_start::runs_package;
 

@@ -412,7 +412,13 @@ fn e05_an_env_file_or_a_program_in_the_data_folder_is_marked() {
         );
         assert!(text.contains("programs of the plugin can write"), "{text}");
     }
-    let text = place.ask(r#""command": "prog", "cwd": "${HOST_PLUGIN_DATA}""#);
-    let text = text.to_string();
-    assert!(text.contains("programs of the plugin can write"), "{text}");
+    std::fs::write(data.join("run"), "").unwrap();
+    for fields in [
+        r#""command": "prog", "cwd": "${HOST_PLUGIN_DATA}""#,
+        r#""command": "${HOST_PLUGIN_DATA}/run""#,
+    ] {
+        let text = place.ask(fields).to_string();
+        assert!(text.contains("programs of the plugin can write"), "{text}");
+        assert!(!text.contains("the plugin's own program"), "{text}");
+    }
 }
