@@ -1,19 +1,10 @@
 //! Env files that a plugin chose: which entries get their values, and that those count by value.
 
-use std::path::Path;
-
 use keyway_config::environment::Environment as _;
 use keyway_testkit::Folder;
 
 use super::super::*;
 use super::host;
-
-/// Writes a file outside of every plugin, and returns its name as JSON text holds it.
-fn put(path: &Path, text: &str) -> String {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-    path.to_str().unwrap().to_owned()
-}
 
 fn question(host: &Host, folder: &Folder, server: &str) -> Question {
     let plugin = host.load(folder.path()).unwrap();
@@ -24,7 +15,9 @@ fn question(host: &Host, folder: &Folder, server: &str) -> Question {
 #[test]
 fn e05_an_entry_gets_nothing_out_of_the_env_file_of_another() {
     let outside = Folder::new();
-    let file = put(&outside.at("x.env"), "CODE=. ./a.sh\nOWN=1\n");
+    outside.put("x.env", "CODE=. ./a.sh\n");
+    let file = outside.at("x.env");
+    let file = file.to_str().unwrap();
     let folder = Folder::with_entries(&format!(
         r#"{{"zz": {{"disabled": true, "command": "true", "envFile": "{file}"}},
              "s": {{"command": "sh", "args": ["-c", "${{CODE}}"]}},
@@ -53,7 +46,8 @@ fn e05_an_entry_gets_nothing_out_of_the_env_file_of_another() {
 #[test]
 fn e06_values_of_an_env_file_outside_count_by_value_and_name_the_file() {
     let outside = Folder::new();
-    let at = outside.at("x.env");
+    let file = outside.at("x.env");
+    let file = file.to_str().unwrap();
     for (fields, counts) in [
         (r#""command": "sh", "args": ["-c", "${V}"]"#, true),
         (r#""command": "${V}""#, true),
@@ -71,13 +65,13 @@ fn e06_values_of_an_env_file_outside_count_by_value_and_name_the_file() {
             false,
         ),
     ] {
-        let file = put(&at, "V=first\n");
+        outside.put("x.env", "V=first\n");
         let entry = format!(r#"{{"s": {{{fields}, "envFile": "{file}"}}}}"#);
         let folder = Folder::with_entries(&entry);
         let home = Folder::new();
         let host = host(&home);
         let before = question(&host, &folder, "s");
-        put(&at, "V=second\n");
+        outside.put("x.env", "V=second\n");
         let after = question(&host, &folder, "s");
         assert_eq!(before.digest != after.digest, counts, "{fields}");
         let text = after.to_string();
@@ -102,9 +96,10 @@ fn e05_an_env_file_in_the_data_folder_decides_nothing_unseen() {
         let scope = host.variable_scope(plugin.loaded()).unwrap();
         let file = scope.host_variables().plugin_data.join("e.env");
         assert!(file.is_absolute(), "{}", file.display());
-        put(&file, "P=/first\n");
+        let file = file.to_str().unwrap();
+        home.put(file, "P=/first\n");
         let before = question(&host, &folder, "s");
-        put(&file, "P=/second\n");
+        home.put(file, "P=/second\n");
         let after = question(&host, &folder, "s");
         assert_ne!(before.digest, after.digest, "{fields}");
         let text = after.to_string();
