@@ -244,7 +244,7 @@ fn code_flag(word: &str) -> Option<&str> {
     (is_named || is_joined || (is_data && flag.starts_with("--"))).then_some(flag)
 }
 
-fn is_interpreter(name: &str) -> bool {
+pub(crate) fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(&plain_name(name).as_str())
 }
 
@@ -289,7 +289,7 @@ pub(crate) fn is_plugins_value(template: &Template, scope: &Scope<'_>) -> bool {
     }
 }
 
-/// Says whether a variable has its value from the plugin: from a file of its own, or as what its
+/// Says whether a variable has its value from the plugin: from a file that it chose, or as what its
 /// files say where the person gave none.
 pub(crate) fn is_plugins(name: &str, scope: &Scope<'_>) -> bool {
     match scope.origin(name) {

@@ -13,7 +13,14 @@ use crate::regular_file;
 /// them.
 pub(crate) fn is_env_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name == ".env" || name.starts_with(".env."))
+    let is_named = name.is_some_and(|name| name == ".env" || name.starts_with(".env."));
+    // In `.env.sh` a plain value is a line of a script, which may be the name of a program.
+    let extension = path.extension().and_then(|it| it.to_str());
+    let is_code = |extension: &str| {
+        let mut code = CODE_EXTENSIONS.iter();
+        code.any(|known| extension.eq_ignore_ascii_case(known))
+    };
+    is_named && !extension.is_some_and(is_code)
 }
 
 /// Hashes an env file without the lines that do no more than set a variable to a plain value;
@@ -22,7 +29,8 @@ pub(crate) fn without_plain(path: &Path) -> Option<Hash> {
     let mut text = Vec::new();
     let file = regular_file::open(path).ok()?;
     file.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
-    if u64::try_from(text.len()).ok()? > MAX_BYTES {
+    // A file that says which interpreter runs it is a program, whatever its name is.
+    if u64::try_from(text.len()).ok()? > MAX_BYTES || text.starts_with(b"#!") {
         return None;
     }
     let mut hasher = Hasher::default();
@@ -69,9 +77,28 @@ pub(crate) fn of_entry(root: &Path, written: &str) -> Option<PathBuf> {
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// Endings of files that an interpreter runs or loads as a part of a program.
+const CODE_EXTENSIONS: &[&str] = &[
+    "bash", "bat", "cjs", "cmd", "csh", "cts", "exs", "fish", "groovy", "jl", "js", "json", "jsx",
+    "ksh", "lua", "mjs", "mk", "mts", "nu", "php", "pl", "pm", "ps1", "psm1", "py", "pyw", "rb",
+    "sh", "tcl", "toml", "ts", "tsx", "vim", "xml", "xsh", "yaml", "yml", "zsh",
+];
+
 #[cfg(test)]
 mod tests {
-    use super::is_plain;
+    use std::path::Path;
+
+    use super::{is_env_file, is_plain};
+
+    #[test]
+    fn e05_a_script_is_not_an_env_file_whatever_it_begins_with() {
+        for name in [".env", ".env.local", ".env.production.local", ".env.acme"] {
+            assert!(is_env_file(Path::new(name)), "{name}");
+        }
+        for name in ["x.env", ".env.sh", ".env.local.js", ".env.PY", ".env.mjs"] {
+            assert!(!is_env_file(Path::new(name)), "{name}");
+        }
+    }
 
     #[test]
     fn only_a_variable_with_a_plain_value_is_left_out() {

@@ -1,11 +1,13 @@
 //! One thing that an approval is over: what is shown is what is hashed, stored and compared.
 
+use std::collections::HashSet;
+
 use keyway_config::headers::is_credential_header;
 use keyway_lint::mask;
 use keyway_secret::{escaped, escaped_word, hint_of};
 
 use crate::hash::{Hash, Hasher};
-use crate::hidden::{Place, hide_credentials, is_token};
+use crate::hidden::{hide_in_address, hide_in_command, is_token};
 
 /// One thing that a person approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct Fact {
     pub(crate) is_persons: bool,
     /// It may run, so that nothing of it is masked. For a person alone.
     is_code: bool,
+    /// What is shown in the place of `value`, although that is masked. For a person alone.
+    unmasked: Option<String>,
+    /// Parts of a command line that are shown whatever they look like. For a person alone.
+    readable: HashSet<String>,
 }
 
 /// How a value of a variable is used.
@@ -52,7 +58,7 @@ pub enum FactKind {
     Env,
     /// The file with more variables.
     EnvFile,
-    /// A value out of a file of the plugin's own.
+    /// A value out of a file that the plugin chose.
     Value,
     /// A variable that the person lets the program have, besides those that the entry declares.
     Gets,
@@ -128,6 +134,8 @@ impl Fact {
             masked: None,
             is_persons: false,
             is_code: false,
+            unmasked: None,
+            readable: HashSet::new(),
         }
     }
 
@@ -174,22 +182,34 @@ impl Fact {
         self
     }
 
+    /// The same with all of its value shown; what counts of it stays what it was.
+    pub(crate) fn with_unmasked(mut self, value: Option<&str>) -> Self {
+        self.unmasked = value.map(str::to_owned);
+        self
+    }
+
+    /// The same with parts of its command line that are shown whatever they look like.
+    pub(crate) fn with_readable(mut self, parts: HashSet<String>) -> Self {
+        self.readable = parts;
+        self
+    }
+
     /// Returns what follows the label, in which every character can be seen.
     #[must_use]
     pub fn text(&self) -> String {
         // Of what looks like a credential only the beginning is shown; all of it counts.
         let text = self.whole_text();
-        let text = match self.kind {
-            _ if self.is_code => return text,
-            FactKind::Runs | FactKind::Program => hide_credentials(&text, Place::Command),
-            FactKind::Reaches => hide_credentials(&text, Place::Address),
-            _ => text,
-        };
-        mask::in_words(&text)
+        match self.kind {
+            _ if self.is_code || self.unmasked.is_some() => text,
+            FactKind::Runs | FactKind::Program => hide_in_command(&text, &self.readable),
+            FactKind::Reaches => hide_in_address(&text),
+            _ => mask::in_words(&text),
+        }
     }
 
     fn whole_text(&self) -> String {
-        let Self { name, value, .. } = self;
+        let Self { name, .. } = self;
+        let value = self.unmasked.as_ref().unwrap_or(&self.value);
         match self.kind {
             // Its words are quoted one by one.
             FactKind::Runs => value.clone(),
@@ -197,7 +217,7 @@ impl Fact {
             FactKind::Folder | FactKind::EnvFile => escaped_word(value),
             FactKind::Env => format!("{}={}", escaped(name), escaped_word(value)),
             FactKind::Value => format!(
-                "${{{}}} is {}, from the plugin's own file",
+                "${{{}}} is {}, from a file that the plugin chose",
                 escaped(name),
                 escaped_word(value)
             ),
@@ -222,6 +242,8 @@ impl Fact {
             masked,
             is_persons,
             is_code: _,
+            unmasked: _,
+            readable: _,
         } = self;
         hasher.field(b"kind", kind.label().as_bytes());
         hasher.field(b"name", name.as_bytes());

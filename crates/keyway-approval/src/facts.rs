@@ -1,9 +1,9 @@
 //! From an entry to the facts that a person approves. Every part of an entry is taken apart here, so
 //! that a new field does not compile until it is decided whether, and how, it counts.
 //!
-//! By value counts what the plugin wrote, and what its own env file says wherever that decides what
-//! runs or where something goes. Values of the person's own count by name, except in an origin and
-//! in the working folder.
+//! By value counts what the plugin wrote, and what the env file says that it chose, wherever that
+//! lies, if it decides what runs or where something goes. Values of the person's own count by name,
+//! except in an origin and in the working folder.
 
 mod remote;
 
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, Local, NamedField, OAuth};
-use keyway_config::environment::{Scope, is_host_variable};
+use keyway_config::environment::{HostVariables, Scope, is_host_variable};
 use keyway_config::headers::is_credential_header;
 use keyway_config::template::{Foreign, Template};
 use keyway_config::usage::{self, FieldRole};
@@ -22,7 +22,9 @@ use crate::code_variables::is_code_variable;
 use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, ValueUse};
-use crate::places::Places;
+use crate::hidden::{looks_secret, names_program};
+use crate::places::{Places, normal};
+use crate::program_words::is_program_argument;
 
 /// What facts are made from.
 #[derive(Clone, Copy)]
@@ -30,7 +32,11 @@ pub(crate) struct Sources<'a> {
     pub(crate) server: &'a DeclaredServer,
     pub(crate) places: Places<'a>,
     pub(crate) scope: &'a Scope<'a>,
+    /// The variables without those of the entry's env file: its name is filled in from them.
+    pub(crate) around: &'a Scope<'a>,
     pub(crate) line: Option<&'a CommandLine>,
+    /// The places of the words that an interpreter or a runner takes for its program.
+    pub(crate) programs: &'a HashSet<usize>,
     pub(crate) program: Option<&'a Path>,
     pub(crate) confinement: &'a Confinement,
 }
@@ -120,11 +126,16 @@ impl Sources<'_> {
         });
         let cautions: Vec<String> = code.into_iter().chain(self.outside(line)).collect();
         let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
-        let runs = Fact::new(FactKind::Runs, "", line.shown.as_str()).with_caution(caution);
+        let runs = Fact::new(FactKind::Runs, "", line.shown.as_str())
+            .with_caution(caution)
+            .with_readable(line.readable(self.programs, self.places));
         let program = self.program.map(|path| {
             let name = self.places.name(path);
             let inside = self.places.contain(path);
-            let caution = inside.then_some("the plugin's own program");
+            let caution = match is_below(path, &self.places.host.plugin_data) {
+                true => Some("in the data folder: programs of the plugin can write it"),
+                false => inside.then_some("the plugin's own program"),
+            };
             Fact::new(FactKind::Program, &line.command, name).with_caution(caution)
         });
         std::iter::once(runs).chain(program).collect()
@@ -156,9 +167,15 @@ impl Sources<'_> {
             Some(cwd) => cwd.template.as_str().to_owned(),
             None => place,
         };
-        let outside = (!self.places.contain(&line.folder)).then_some(
-            "outside of the plugin: what it loads from there can change without a question",
-        );
+        let outside = match () {
+            () if is_below(&line.folder, &self.places.host.plugin_data) => Some(
+                "in the data folder: programs of the plugin can write what it loads from there",
+            ),
+            () if self.places.contain(&line.folder) => None,
+            () => Some(
+                "outside of the plugin: what it loads from there can change without a question",
+            ),
+        };
         Fact::new(FactKind::Folder, "", value)
             .with_caution(outside)
             .of_person(is_persons)
@@ -178,7 +195,18 @@ impl Sources<'_> {
             false if is_code_variable(name) || self.evaluates() => ValueUse::Code,
             false => ValueUse::Plain,
         };
-        Fact::variable(FactKind::Env, name, template.as_str(), used).with_caution(caution)
+        Fact::variable(FactKind::Env, name, template.as_str(), used)
+            .with_caution(caution)
+            .with_unmasked(self.unmasked(name, template.as_str()))
+    }
+
+    /// Returns the value of a variable of the process if it must not be masked: it is not a
+    /// credential by its shape, or may be a program whatever its shape is.
+    fn unmasked<'v>(&self, name: &str, value: &'v str) -> Option<&'v str> {
+        let is_file = |line: &CommandLine| line.is_file(value, self.places);
+        let is_shown =
+            !looks_secret(value) || names_program(name) || self.line.is_some_and(is_file);
+        is_shown.then_some(value)
     }
 
     /// Says whether what runs is handed code, which may evaluate every word and variable.
@@ -199,21 +227,38 @@ impl Sources<'_> {
 
     fn env_file(&self, field: &Field) -> Fact {
         let template = &field.template;
-        let path = template.expand(self.scope, Foreign::Refuse).ok();
+        let path = template.expand(self.around, Foreign::Refuse).ok();
         let path = path.map(|path| self.places.host.plugin_root.join(path.expose()));
-        let outside = path.as_ref().is_some_and(|path| !self.places.contain(path));
+        // What lies in a folder for its programs stays as the plugin wrote it, wherever that is.
         let value = match &path {
-            Some(path) if outside => self.places.name(path),
+            Some(path) if !self.places.contain(path) => self.places.name(path),
             _ => template.as_str().to_owned(),
         };
-        let caution = outside.then_some("outside of the plugin: a file of yours feeds this entry");
+        let caution = path.and_then(|path| self.env_file_caution(&path));
         Fact::new(FactKind::EnvFile, "", value)
             .with_caution(caution)
-            .of_person(self.has_persons(template))
+            .of_person(has_persons(template, self.around))
     }
 
-    /// Returns the values of the plugin's own env file that a program gets, or that decide what runs
-    /// or where something goes. In a credential's place a value counts by its name alone, unless it
+    /// Says who else than the plugin's author writes an env file.
+    fn env_file_caution(&self, path: &Path) -> Option<&'static str> {
+        let HostVariables {
+            plugin_root,
+            plugin_data,
+            ..
+        } = self.places.host;
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| normal(path));
+        match () {
+            () if real.starts_with(plugin_root) => None,
+            () if is_below(&real, plugin_data) => {
+                Some("in the data folder: programs of the plugin can write what feeds this entry")
+            }
+            () => Some("outside of the plugin: a file of yours feeds this entry"),
+        }
+    }
+
+    /// Returns the values of the env file that the plugin chose that a program gets, or that decide
+    /// what runs or where something goes. In a credential's place a value counts by its name alone, unless it
     /// may be evaluated there.
     fn plugin_values(&self) -> Vec<Fact> {
         let mut facts: Vec<Fact> = Vec::new();
@@ -230,6 +275,7 @@ impl Sources<'_> {
             .flat_map(|(_, field)| field.template.variables())
             .map(|variable| variable.name.as_str())
             .collect();
+        let programs = self.in_program_places(&fields);
         let mut before = None;
         for (role, field) in &fields {
             let template = &field.template;
@@ -248,11 +294,30 @@ impl Sources<'_> {
                         true => ValueUse::Code,
                         false => self.value_use(name),
                     };
-                    facts.push(Fact::variable(FactKind::Value, name, value.expose(), used));
+                    let value = value.expose();
+                    let unmasked = match programs.contains(name) {
+                        true => Some(value.as_str()),
+                        false => self.unmasked(name, value),
+                    };
+                    let fact = Fact::variable(FactKind::Value, name, value, used);
+                    facts.push(fact.with_unmasked(unmasked));
                 }
             }
         }
         facts
+    }
+
+    /// Returns the names of the variables that stand where a program or its file does.
+    fn in_program_places<'f>(&self, fields: &[(FieldRole<'_>, &'f Field)]) -> HashSet<&'f str> {
+        let mut before = None;
+        let mut names = HashSet::new();
+        for (role, field) in fields {
+            let template = &field.template;
+            if self.may_run(*role, template, before.replace(template.as_str())) {
+                names.extend(template.variables().map(|it| it.name.as_str()));
+            }
+        }
+        names
     }
 
     /// Says whether a value counts in a field; `before` is the field before it.
@@ -261,21 +326,46 @@ impl Sources<'_> {
             FieldRole::Url | FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => true,
             FieldRole::Argument(_) => {
                 let before = before.map(Template::as_str);
-                self.evaluates() || !is_credential_argument(template.as_str(), before)
+                self.evaluates()
+                    || self.may_run(role, template, before)
+                    || !is_credential_argument(template.as_str(), before)
             }
-            FieldRole::Env(name) => self.value_use(name) != ValueUse::Credential,
+            FieldRole::Env(name) => {
+                names_program(name) || self.value_use(name) != ValueUse::Credential
+            }
             FieldRole::OAuth(name) => name != SECRET,
             FieldRole::Header(_) => false,
         }
     }
 
+    /// Says whether a field is in the place of a program or of its file.
+    fn may_run(&self, role: FieldRole<'_>, template: &Template, before: Option<&str>) -> bool {
+        match role {
+            FieldRole::Argument(at) => {
+                is_program_argument(template.as_str(), before) || self.programs.contains(&at)
+            }
+            FieldRole::Env(name) => names_program(name),
+            _ => false,
+        }
+    }
+
     /// Says whether a template has a variable that the person sets.
     fn has_persons(&self, template: &Template) -> bool {
-        let mut variables = template.variables();
-        variables.any(|variable| {
-            !is_host_variable(&variable.name) && !is_plugins(&variable.name, self.scope)
-        })
+        has_persons(template, self.scope)
     }
+}
+
+fn has_persons(template: &Template, scope: &Scope<'_>) -> bool {
+    let mut variables = template.variables();
+    variables
+        .any(|variable| !is_host_variable(&variable.name) && !is_plugins(&variable.name, scope))
+}
+
+/// Says whether a path lies in a folder that there is.
+fn is_below(path: &Path, folder: &Path) -> bool {
+    let real = std::fs::canonicalize(folder);
+    let folder = real.as_deref().unwrap_or(folder);
+    !folder.as_os_str().is_empty() && path.starts_with(folder)
 }
 
 pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {

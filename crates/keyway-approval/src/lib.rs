@@ -31,6 +31,7 @@ mod owner;
 mod places;
 mod plan_digest;
 pub mod program_start;
+mod program_words;
 mod record;
 pub mod regular_file;
 mod store;
@@ -159,7 +160,7 @@ impl Question {
     pub fn about(
         server: &DeclaredServer,
         context: EntryContext<'_>,
-        scope: &Scope<'_>,
+        around: &Scope<'_>,
     ) -> Option<Self> {
         if !needs_approval(server) {
             return None;
@@ -175,6 +176,7 @@ impl Question {
             now,
         } = context;
         let places = Places { host, home };
+        let scope = &server.scope(around);
         let line = CommandLine::of(server, places, scope);
         let program = line
             .as_ref()
@@ -190,7 +192,7 @@ impl Question {
                 line,
                 program.as_deref(),
                 context,
-                env_file(server, root, scope),
+                env_file(server, root, around),
             )
         });
         let counts_tree = line.as_ref().is_some_and(|line| {
@@ -198,11 +200,14 @@ impl Question {
             is_own || sets_code(server, root, scope) || line.loads_from(root)
         });
         let files = Files::of(lookup.unwrap_or_default(), counts_tree, home, cache);
+        let programs = line.as_ref().map(CommandLine::program_words);
         let sources = Sources {
             server,
             places,
             scope,
+            around,
             line: line.as_ref(),
+            programs: &programs.unwrap_or_default(),
             program: program.as_deref(),
             confinement,
         };

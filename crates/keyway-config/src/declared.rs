@@ -12,6 +12,7 @@ mod read;
 
 use std::ops::Range;
 
+use crate::environment::Scope;
 use crate::json;
 use crate::source::{Location, Pointer, Source, Span};
 use crate::template::Template;
@@ -55,6 +56,14 @@ impl DeclaredServer {
     #[must_use]
     pub fn locate(&self, field: &Field) -> Location {
         self.source.locate(field.span, &field.pointer)
+    }
+
+    /// Returns what this entry is expanded against: the variables around it, and those of the env
+    /// file that it names itself.
+    #[must_use]
+    pub fn scope<'a>(&self, around: &Scope<'a>) -> Scope<'a> {
+        let written = self.env_file.as_ref().map(|file| file.template.as_str());
+        around.with_env_file(written)
     }
 }
 

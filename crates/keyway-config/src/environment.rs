@@ -23,6 +23,14 @@ pub trait Environment {
         let is_set = self.get(name).is_some_and(|it| !it.expose().is_empty());
         is_set.then(|| self.origin())
     }
+
+    /// Returns the variables as an entry sees them whose `envFile` is `written`; `None` if such a
+    /// file adds nothing.
+    ///
+    /// An entry gets nothing out of a file that another entry names.
+    fn with_env_file(&self, _written: &str) -> Option<&dyn Environment> {
+        None
+    }
 }
 
 /// Where the value of a variable comes from.
@@ -31,9 +39,10 @@ pub trait Environment {
 pub enum Origin {
     /// The environment of the process.
     Process,
-    /// An env file.
+    /// An env file that the person named.
     File,
-    /// An env file inside the plugin: what it says is the plugin's own.
+    /// An env file that the entry names, wherever it lies: the plugin chose it, so that what it says
+    /// is the plugin's own.
     Plugin,
     /// Kept by the person, sealed.
     Vault,
@@ -220,6 +229,16 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub const fn new(host: &'a HostVariables, environment: &'a dyn Environment) -> Self {
         Self { host, environment }
+    }
+
+    /// Returns what an entry is expanded against that names an env file: `written` is its text.
+    #[must_use]
+    pub fn with_env_file(self, written: Option<&str>) -> Self {
+        let own = written.and_then(|written| self.environment.with_env_file(written));
+        Self {
+            environment: own.unwrap_or(self.environment),
+            ..self
+        }
     }
 
     /// Says whether a variable has a value that is not empty.

@@ -34,6 +34,7 @@ pub use self::spec::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 ///
 /// Returns everything that stands in the way, in the order of the fields.
 pub fn resolve(server: &DeclaredServer, scope: &Scope<'_>) -> Result<ServerSpec, ResolveErrors> {
+    let scope = &server.scope(scope);
     let mut resolver = Resolver {
         server,
         roles: usage::fields(server),

@@ -121,6 +121,7 @@ fn status<'a>(document: &'a Document, entry: &'a Entry, scope: &Scope<'_>) -> Se
 }
 
 fn variables<'a>(server: &'a DeclaredServer, scope: &Scope<'_>) -> Vec<VariableStatus<'a>> {
+    let scope = server.scope(scope);
     let fields = usage::fields(server);
     let uses = || {
         fields

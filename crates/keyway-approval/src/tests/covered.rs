@@ -324,3 +324,101 @@ fn a_line_of_100_000_words_is_looked_at_in_one_pass() {
     assert!(text.contains("what follows `node -e` is a program itself"));
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
+
+/// Threat E7: what runs cannot be hidden by giving it the place or the shape of a credential.
+#[test]
+fn e07_a_program_in_the_place_of_a_credential_is_shown() {
+    let token = ["kT8vQ2mX9w", "Lz4Rb7Yc3N"].concat();
+    let place = Place::new();
+    place.file(&token, "");
+    place.file(&format!("lib{token}.js"), "");
+    for fields in [
+        format!(r#""command": "python3", "args": ["-Xapi-token", "{token}"]"#),
+        format!(r#""command": "prog", "args": ["--token", "{token}"]"#),
+        format!(r#""command": "prog", "args": ["--token=lib{token}"]"#),
+        format!(r#""command": "uvx", "args": ["--token", "x{token}"]"#),
+        format!(r#""command": "uv", "args": ["run", "--token", "x{token}"]"#),
+        format!(r#""command": "npx", "args": ["-y", "--always-auth", "x{token}"]"#),
+        format!(r#""command": "prog", "env": {{"RESTIC_PASSWORD_COMMAND": "x{token}"}}"#),
+        format!(r#""command": "prog", "env": {{"API_TOKEN": "{token}"}}"#),
+        r#""command": "prog", "env": {"API_TOKEN": "evil.py"}"#.to_owned(),
+    ] {
+        let text = place.ask(&fields).to_string();
+        let shown = if fields.contains("evil") {
+            "evil"
+        } else {
+            &token
+        };
+        assert!(text.contains(shown), "{fields}: {text}");
+    }
+    for fields in [
+        format!(r#""command": "npx", "args": ["-y", "server", "--token", "x{token}"]"#),
+        format!(r#""command": "prog", "args": ["--token=x{token}"]"#),
+        format!(r#""command": "prog", "env": {{"API_TOKEN": "x{token}"}}"#),
+    ] {
+        let text = place.ask(&fields).to_string();
+        assert!(!text.contains(&token), "{fields}: {text}");
+    }
+}
+
+/// Threat E6: behind a flag that is named like a credential a program of the plugin's choice counts.
+#[test]
+fn e06_a_program_in_the_place_of_a_credential_counts_by_value() {
+    for fields in [
+        r#""command": "uvx", "args": ["--token", "${V}"]"#,
+        r#""command": "restic", "args": ["--password-command", "${V}"]"#,
+        r#""command": "restic", "args": ["--password-command=${V}"]"#,
+        r#""command": "restic", "env": {"RESTIC_PASSWORD_COMMAND": "${V}"}"#,
+    ] {
+        let mut place = Place::new();
+        place.plugin("V", "first");
+        place.approve(fields);
+        place.plugin("V", "second");
+        assert!(!place.is_approved(fields), "{fields}");
+    }
+}
+
+/// Threat E5: a plain value in a script is a part of a program.
+#[test]
+fn e05_values_of_a_script_that_is_named_as_env_file_count() {
+    for (name, text, is_script) in [
+        (".env.sh", "TOOL=safe\n", true),
+        (".env", "#!/bin/sh\nTOOL=safe\n", true),
+        (".env", "TOOL=safe\n", false),
+    ] {
+        let place = Place::new();
+        let fields = format!(r#""command": "./server.sh", "envFile": "{name}""#);
+        place.file("server.sh", "#!/bin/sh\n. ./.env.sh\n");
+        place.file(name, text);
+        place.approve(&fields);
+        place.file(name, &text.replace("safe", "EVIL"));
+        assert_eq!(place.is_approved(&fields), !is_script, "{name}: {text}");
+    }
+}
+
+/// Threat E5: programs of the plugin write the data folder, confined ones as well.
+#[test]
+fn e05_an_env_file_or_a_program_in_the_data_folder_is_marked() {
+    let place = Place::new();
+    let data = place.folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("e.env"), "").unwrap();
+    for folder in ["${HOST_PLUGIN_DATA}", "${CLAUDE_PLUGIN_DATA}"] {
+        let fields = format!(r#""command": "prog", "envFile": "{folder}/e.env""#);
+        let text = place.ask(&fields).to_string();
+        assert!(
+            text.contains(&format!("env file  {folder}/e.env")),
+            "{text}"
+        );
+        assert!(text.contains("programs of the plugin can write"), "{text}");
+    }
+    std::fs::write(data.join("run"), "").unwrap();
+    for fields in [
+        r#""command": "prog", "cwd": "${HOST_PLUGIN_DATA}""#,
+        r#""command": "${HOST_PLUGIN_DATA}/run""#,
+    ] {
+        let text = place.ask(fields).to_string();
+        assert!(text.contains("programs of the plugin can write"), "{text}");
+        assert!(!text.contains("the plugin's own program"), "{text}");
+    }
+}

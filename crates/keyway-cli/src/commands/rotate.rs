@@ -104,7 +104,7 @@ async fn value(
     (plugin, server): (&Plugin, &Approved<Plan>),
 ) -> Result<Exit, CliError> {
     let name = arguments.variable(server)?;
-    let place = ValueSource::of(&name, arguments, plugin)?;
+    let place = ValueSource::of(&name, arguments, (plugin, server.server()))?;
     let new = env::read_value(&name)?;
     let new = new.filter(|value| !value.expose().is_empty());
     let new = new.ok_or(Error::Cancelled)?;
@@ -148,11 +148,17 @@ enum ValueSource {
 
 impl ValueSource {
     /// Finds it in the order in which values count.
-    fn of(name: &str, arguments: &Rotate, plugin: &Plugin) -> Result<Self, CliError> {
+    fn of(
+        name: &str,
+        arguments: &Rotate,
+        (plugin, server): (&Plugin, &str),
+    ) -> Result<Self, CliError> {
         let (given, loaded) = (arguments.reach.env_file(), plugin.loaded());
+        let (_, entry) = plugin.entry(Some(server))?;
         let variables = plugin.host().variable_scope(loaded)?;
         let scope = variables.scope();
-        let (origin, named) = (scope.origin(name), loaded.file_of_variable(name, &scope));
+        let origin = entry.scope(&scope).origin(name);
+        let named = loaded.file_of_variable(entry, name, &scope);
         let file = match given {
             Some(file) if env_file::load(file)?.get(name).is_some() => Some(file.to_owned()),
             _ => named,

@@ -57,6 +57,8 @@ struct Inner {
     question: Option<Question>,
     resolved: Result<ServerSpec, ResolveErrors>,
     scope: VariableScope,
+    /// The env file that the entry names, as it is written.
+    env_file: Option<String>,
     confinement: Confinement,
     transport: Transport,
     method: Method,
@@ -74,13 +76,18 @@ impl Plan {
         let plugin = loaded.plugin.name();
         let question = host.question(loaded, server, &scope);
         let resolved = resolve(server, &scope.scope());
+        let summary = summary(server, &resolved, &server.scope(&scope.scope()));
         let inner = Inner {
             server: server.name.clone(),
             question,
             confinement: host.confinement(loaded, server),
             transport: server.transport,
             method: Method::declared(server),
-            summary: summary(server, &resolved, &scope.scope()),
+            summary,
+            env_file: server
+                .env_file
+                .as_ref()
+                .map(|file| file.template.as_str().to_owned()),
             resolved,
             plugin,
             scope,
@@ -316,6 +323,7 @@ impl Plan {
             }
         };
         let scope = self.inner.scope.scope();
+        let scope = scope.with_env_file(self.inner.env_file.as_deref());
         for name in &grants {
             spec.grant(name, &scope);
         }

@@ -1,5 +1,6 @@
 //! What the types promise: threads, and futures that may be dropped at any point.
 
+mod chosen_files;
 mod same_name;
 
 use std::future::Future;

@@ -4,6 +4,7 @@
 //! The one place that decides what `HOST_PLUGIN_DATA` and `HOST_PROJECT_DIR` are, and which source
 //! of a variable wins.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,21 +27,35 @@ use crate::vault::KeptVault;
 
 /// The variables as the entries of one plugin see them.
 ///
-/// Read once: a value that changes later is seen by the next plan.
+/// Read once: a value that changes later is seen by the next plan. Of itself it has what every entry
+/// gets; what one entry's own env file adds is in [`DeclaredServer::scope`] of that entry.
+///
+/// [`DeclaredServer::scope`]: keyway_config::declared::DeclaredServer::scope
 #[derive(Clone)]
 pub struct VariableScope {
+    layers: Layers,
+    /// The same with the variables of an env file, by the text of `envFile`.
+    with_env_file: BTreeMap<String, Layers>,
+    host: HostVariables,
+}
+
+/// The sources of variables, in the order in which they win.
+#[derive(Clone)]
+struct Layers {
+    shared: Arc<SharedLayers>,
+    /// The variables of the file that an entry names by `envFile`.
+    env_file: Option<PluginVariables>,
+}
+
+/// The sources that all entries of a plugin have.
+struct SharedLayers {
     overrides: Variables,
     environment: Arc<dyn Environment + Send + Sync>,
     /// The variables of `--env-file`.
     given: Variables,
-    /// The variables of the files inside the plugin that entries name by `envFile`.
-    named: PluginVariables,
-    /// The variables of such files elsewhere.
-    named_outside: Variables,
     /// The variables of `keyway env`.
     #[cfg(feature = "vault")]
     kept: Option<Arc<LazyVariables>>,
-    host: HostVariables,
     /// What tells the values apart that different plugins ask for under one name.
     owner: Owner,
     /// Where Keyway keeps its data.
@@ -53,23 +68,35 @@ impl VariableScope {
             Some(file) => env_file::load(file)?,
             None => sources.adopted(&loaded.plugin),
         };
-        let mut scope = Self {
+        let shared = SharedLayers {
             overrides: sources.overrides.clone(),
             environment: Arc::clone(&sources.environment),
             given,
-            named: PluginVariables::default(),
-            named_outside: Variables::default(),
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
-            host: sources.host_variables(&loaded.plugin),
             owner: Owner::new(&loaded.plugin.name(), &loaded.plugin.root),
             data: sources.data.clone(),
         };
+        let mut scope = Self::of(shared, sources.host_variables(&loaded.plugin));
         // The name of an env file may hold a variable; what is in the file cannot decide it.
-        let (inside, outside) = loaded.named_variables(&scope.scope());
-        scope.named = PluginVariables(inside);
-        scope.named_outside = outside;
+        let named = loaded.named_variables(&scope.scope()).into_iter();
+        let layers = &scope.layers;
+        scope.with_env_file = named
+            .map(|(written, variables)| (written, layers.with(variables)))
+            .collect();
         Ok(scope)
+    }
+
+    fn of(shared: SharedLayers, host: HostVariables) -> Self {
+        let layers = Layers {
+            shared: Arc::new(shared),
+            env_file: None,
+        };
+        Self {
+            layers,
+            with_env_file: BTreeMap::new(),
+            host,
+        }
     }
 
     /// Returns what templates are expanded against.
@@ -88,19 +115,9 @@ impl VariableScope {
     #[must_use]
     pub fn take_store_error(&self) -> Option<StoreError> {
         #[cfg(feature = "vault")]
-        if let Some(kept) = &self.kept {
+        if let Some(kept) = &self.layers.shared.kept {
             return kept.take_trouble().map(StoreError::from);
         }
-        None
-    }
-
-    #[cfg(feature = "vault")]
-    fn kept(&self) -> Option<&dyn Environment> {
-        self.kept.as_deref().map(|kept| kept as _)
-    }
-
-    #[cfg(not(feature = "vault"))]
-    const fn kept(&self) -> Option<&dyn Environment> {
         None
     }
 
@@ -110,10 +127,22 @@ impl VariableScope {
     #[must_use]
     pub fn kept_name(&self, name: &str) -> String {
         if is_asked_for(name) {
-            format!("{name}__{}", self.owner.id())
+            format!("{name}__{}", self.layers.shared.owner.id())
         } else {
             name.to_owned()
         }
+    }
+}
+
+impl SharedLayers {
+    #[cfg(feature = "vault")]
+    fn kept(&self) -> Option<&dyn Environment> {
+        self.kept.as_deref().map(|kept| kept as _)
+    }
+
+    #[cfg(not(feature = "vault"))]
+    const fn kept(&self) -> Option<&dyn Environment> {
+        None
     }
 
     /// Returns the value that was kept for this plugin alone.
@@ -132,22 +161,33 @@ impl VariableScope {
                 .then_some(earlier)
         })
     }
+}
+
+impl Layers {
+    fn with(&self, env_file: Variables) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            env_file: Some(PluginVariables(env_file)),
+        }
+    }
 
     /// The sources, the first of which wins.
     fn sources(&self) -> impl Iterator<Item = &dyn Environment> {
-        let all: [Option<&dyn Environment>; 6] = [
-            Some(&self.overrides),
-            Some(&*self.environment),
-            Some(&self.given),
-            Some(&self.named),
-            Some(&self.named_outside),
-            self.kept(),
+        let shared = &*self.shared;
+        let env_file = self.env_file.as_ref();
+        let all: [Option<&dyn Environment>; 5] = [
+            Some(&shared.overrides),
+            Some(&*shared.environment),
+            Some(&shared.given),
+            env_file.map(|file| file as _),
+            shared.kept(),
         ];
         all.into_iter().flatten()
     }
 }
 
-/// The variables of the plugin's own files: they are content of the plugin, and not the person's.
+/// The variables of a file that the plugin chose: they are its own, wherever the file lies, and not
+/// the person's.
 #[derive(Debug, Clone, Default)]
 struct PluginVariables(Variables);
 
@@ -165,9 +205,9 @@ impl Environment for PluginVariables {
     }
 }
 
-impl Environment for VariableScope {
+impl Environment for Layers {
     fn get(&self, name: &str) -> Option<Secret<String>> {
-        if let Some(own) = self.own(name) {
+        if let Some(own) = self.shared.own(name) {
             return Some(own);
         }
         // An empty value does not hide a later one; only the last is returned empty.
@@ -187,10 +227,29 @@ impl Environment for VariableScope {
     }
 
     fn origin_of(&self, name: &str) -> Option<Origin> {
-        if self.own(name).is_some() {
+        if self.shared.own(name).is_some() {
             return Some(Origin::Vault);
         }
         self.sources().find_map(|source| source.origin_of(name))
+    }
+}
+
+impl Environment for VariableScope {
+    fn get(&self, name: &str) -> Option<Secret<String>> {
+        self.layers.get(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.layers.names()
+    }
+
+    fn origin_of(&self, name: &str) -> Option<Origin> {
+        self.layers.origin_of(name)
+    }
+
+    fn with_env_file(&self, written: &str) -> Option<&dyn Environment> {
+        let layers = self.with_env_file.get(written)?;
+        Some(layers)
     }
 }
 
@@ -282,25 +341,23 @@ mod tests {
     fn scope(layers: [&[(&str, &str)]; 3]) -> VariableScope {
         let [overrides, environment, given] =
             layers.map(|pairs| Variables::from_pairs(pairs.iter().copied()));
-        VariableScope {
+        let shared = SharedLayers {
             overrides,
             environment: Arc::new(environment),
             given,
-            named: PluginVariables::default(),
-            named_outside: Variables::default(),
             #[cfg(feature = "vault")]
             kept: None,
-            host: HostVariables::default(),
             owner: Owner::new("acme", Path::new("/plugins/acme")),
             data: None,
-        }
+        };
+        VariableScope::of(shared, HostVariables::default())
     }
 
     #[test]
     fn only_what_plugins_ask_for_is_kept_under_a_name_of_its_own() {
         let scope = scope([&[], &[], &[]]);
         assert_eq!(scope.kept_name("API_KEY"), "API_KEY");
-        let own = format!("INPUT_KEY__{}", scope.owner.id());
+        let own = format!("INPUT_KEY__{}", scope.layers.shared.owner.id());
         assert_eq!(scope.kept_name("INPUT_KEY"), own);
     }
 

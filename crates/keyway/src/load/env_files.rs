@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use keyway_config::environment::Scope;
 use keyway_config::plugin::{EnvFile, Plugin};
-use keyway_config::template::Foreign;
+use keyway_config::template::{Foreign, Template};
 
 use super::{Extent, Root};
 use crate::git::Repository;
@@ -60,17 +60,11 @@ pub(super) fn named(root: &Root, plugin: &Plugin) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the files that entries name, with the variables of their names filled in.
-pub(super) fn filled(root: &Root, plugin: &Plugin, scope: &Scope<'_>) -> Vec<PathBuf> {
-    let named = plugin
-        .servers()
-        .filter_map(|(_, server)| server.env_file.as_ref());
-    let paths = named.filter_map(|field| {
-        // What is not set is told when the entry is resolved.
-        let path = field.template.expand(scope, Foreign::Refuse).ok()?;
-        Some(normal(&root.canonical.join(path.expose())))
-    });
-    paths.collect()
+/// Returns the file that an entry names, with the variables of its name filled in.
+pub(super) fn filled(root: &Root, written: &Template, scope: &Scope<'_>) -> Option<PathBuf> {
+    // What is not set is told when the entry is resolved.
+    let path = written.expand(scope, Foreign::Refuse).ok()?;
+    Some(normal(&root.canonical.join(path.expose())))
 }
 
 fn in_root(root: &Root) -> Vec<PathBuf> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
 use keyway_config::environment::{Environment as _, Scope, Variables};
 use keyway_config::plugin::Plugin;
@@ -74,41 +75,35 @@ impl Loaded {
             .find(|source| source.path() == file)
     }
 
-    /// Reads the variables of the files that entries name by `envFile`, those inside the plugin
-    /// apart from others; of a repeated name any.
+    /// Reads the variables of the files that entries name by `envFile`, by what is written there:
+    /// an entry gets those of its own file, and of no other entry's.
     ///
     /// The names are filled in from `scope`, which therefore cannot have these variables yet.
     #[must_use]
-    pub fn named_variables(&self, scope: &Scope<'_>) -> (Variables, Variables) {
-        let files = env_files::filled(&self.root(), &self.plugin, scope);
-        let (inside, outside): (Vec<_>, Vec<_>) =
-            files.iter().partition(|file| self.is_inside(file));
-        let read = |files: Vec<&PathBuf>| {
-            let files = files.into_iter();
-            Variables::joined(files.filter_map(|file| env_file::load(file).ok()))
-        };
-        (read(inside), read(outside))
+    pub fn named_variables(&self, scope: &Scope<'_>) -> BTreeMap<String, Variables> {
+        let root = self.root();
+        let servers = self.plugin.servers();
+        let named = servers.filter_map(|(_, server)| server.env_file.as_ref());
+        let read = named.filter_map(|field| {
+            let file = env_files::filled(&root, &field.template, scope)?;
+            let variables = env_file::load(&file).ok()?;
+            Some((field.template.as_str().to_owned(), variables))
+        });
+        read.collect()
     }
 
-    /// Says whether a file is the plugin's, by its name or by where a link leads.
-    fn is_inside(&self, file: &Path) -> bool {
-        let root = &self.plugin.root;
-        let leads_inside = || std::fs::canonicalize(file).is_ok_and(|file| file.starts_with(root));
-        file.starts_with(root) || leads_inside()
-    }
-
-    /// Returns the file among those that entries name by `envFile` that sets a variable.
+    /// Returns the file that an entry names by `envFile`, if that sets a variable.
     #[must_use]
-    pub fn file_of_variable(&self, name: &str, scope: &Scope<'_>) -> Option<PathBuf> {
-        // Of a repeated name the last counts, as in `named_variables`.
-        let mut files = env_files::filled(&self.root(), &self.plugin, scope)
-            .into_iter()
-            .rev();
-        let is_set = |file: &PathBuf| {
-            let variables = env_file::load(file).ok();
-            variables.is_some_and(|found| found.get(name).is_some())
-        };
-        files.find(is_set)
+    pub fn file_of_variable(
+        &self,
+        server: &DeclaredServer,
+        name: &str,
+        scope: &Scope<'_>,
+    ) -> Option<PathBuf> {
+        let written = &server.env_file.as_ref()?.template;
+        let file = env_files::filled(&self.root(), written, scope)?;
+        let variables = env_file::load(&file).ok()?;
+        variables.get(name).is_some().then_some(file)
     }
 
     /// Returns every file that a change of the plugin's servers would show in: those that are

@@ -32,9 +32,10 @@ pub(crate) fn ask_for_settings(plugin: &Plugin, server: &str) -> Result<(), CliE
         return Ok(());
     }
     let variables = plugin.host().variable_scope(loaded)?;
+    let scope = entry.scope(&variables.scope());
     let missing = needed
         .into_iter()
-        .filter(|prompt| !variables.scope().is_set(&prompt.variable));
+        .filter(|prompt| !scope.is_set(&prompt.variable));
     for prompt in missing {
         let Some(value) = hidden_input::ask(&question(prompt))? else {
             return Ok(());
