@@ -22,7 +22,7 @@ use crate::code_variables::is_code_variable;
 use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, ValueUse};
-use crate::places::Places;
+use crate::places::{Places, lexical};
 
 /// What facts are made from.
 #[derive(Clone, Copy)]
@@ -123,7 +123,7 @@ impl Sources<'_> {
         let runs = Fact::new(FactKind::Runs, "", line.shown.as_str()).with_caution(caution);
         let program = self.program.map(|path| {
             let name = self.places.name(path);
-            let inside = self.places.contain(path);
+            let inside = self.places.lead_into(path);
             let caution = inside.then_some("the plugin's own program");
             Fact::new(FactKind::Program, &line.command, name).with_caution(caution)
         });
@@ -201,7 +201,9 @@ impl Sources<'_> {
         let template = &field.template;
         let path = template.expand(self.scope, Foreign::Refuse).ok();
         let path = path.map(|path| self.places.host.plugin_root.join(path.expose()));
-        let outside = path.as_ref().is_some_and(|path| !self.places.contain(path));
+        let outside = path
+            .as_ref()
+            .is_some_and(|path| !self.places.contain(&lexical(path)));
         let value = match &path {
             Some(path) if outside => self.places.name(path),
             _ => template.as_str().to_owned(),
