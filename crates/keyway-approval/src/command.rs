@@ -1,16 +1,18 @@
 //! The program of an entry: its command line, which file that is, and which code it loads.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, HelperCommand, Local};
-use keyway_config::environment::{Origin, Scope};
+use keyway_config::environment::{HostVariables, Origin, Scope};
 use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
 
-use crate::link;
-use crate::places::{Places, normal};
+use crate::link::{self, Resolver, Target, normal};
+use crate::outside_paths;
+use crate::places::{Places, lexical};
 use crate::program_start::{runs_package, start_folder, with_host_variables};
 
 /// What an entry runs: a local server, or a headers helper.
@@ -124,12 +126,15 @@ impl CommandLine {
     pub(crate) fn program(&self, root: &Path, path: Option<&Secret<String>>) -> Option<PathBuf> {
         let command = self.words.first()?.expose();
         if command.contains('/') {
-            return Some(normal(&root.join(command)));
+            return Some(normal(&root.join(command), root));
         }
         let folders = path?.expose().split(':');
         // An empty part of `PATH` is the folder in which the program starts.
         let mut files = folders.map(|folder| self.folder.join(folder).join(command));
-        files.find(|file| is_executable(file))
+        let file = files.find(|file| is_executable(file))?;
+        let real = normal(&file, root);
+        // It is named as `PATH` says it, unless that reads as another file.
+        Some(if real == lexical(&file) { file } else { real })
     }
 
     /// Says whether the plugin's files decide what runs. Of every program it is taken that they do:
@@ -149,37 +154,57 @@ impl CommandLine {
         self.words.iter().any(names_root)
             || paths
                 .iter()
-                .any(|word| leads_inside(normal(&self.folder.join(word.expose()))))
+                .any(|word| leads_inside(normal(&self.folder.join(word.expose()), root)))
     }
 
     /// Returns what the command line names outside of the plugin, without any part of the person's,
-    /// that others than the superuser can change.
+    /// that others than the superuser can change, or put there.
     pub(crate) fn outside(&self, places: Places<'_>) -> Vec<PathBuf> {
-        let bases = self.bases(&places.host.plugin_root);
-        let mut found: Vec<PathBuf> = Vec::new();
-        for word in self.decided.iter().flat_map(with_value) {
-            let word = word.expose();
-            // Others are names, or lie below where the program starts, of which more is said.
-            if !word.starts_with('/') && !word.split('/').any(|part| part == "..") {
-                continue;
+        let HostVariables {
+            plugin_root: root,
+            plugin_data: data,
+            ..
+        } = places.host;
+        let bases = self.bases(root);
+        let (mut named, mut whole) = (BTreeSet::new(), BTreeSet::new());
+        for word in &self.decided {
+            let values: Vec<_> = with_value(word).collect();
+            for path in outside_paths::of(word.expose()) {
+                let is_whole = values.iter().any(|it| Path::new(it.expose()) == path);
+                for base in &bases {
+                    let path = normal(&base.join(&path), root);
+                    whole.extend(is_whole.then(|| path.clone()));
+                    named.insert(path);
+                }
             }
-            let paths = bases.iter().map(|base| normal(&base.join(word)));
-            found.extend(paths.filter(|path| !places.contain(path) && self.is_changeable(path)));
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        // A whole word that links lead to a file in the plugin is approved with where that lies.
+        let leads_into = |path: &Path, to: &Path| !to.as_os_str().is_empty() && is_within(path, to);
+        let counts = |path: &Path| {
+            whole.contains(path)
+                && path.is_file()
+                && [root, data].iter().any(|to| leads_into(path, to))
+        };
+        let is_outside = |path: &PathBuf| !places.contain(path) && !counts(path);
+        let named = named.iter().filter(|path| is_outside(path));
+        named
+            .filter(|path| self.is_changeable(path))
+            .cloned()
+            .collect()
     }
 
-    /// Says whether something is code that others than the superuser can change. A folder that a
-    /// package is given is what it works on.
+    /// Says whether others than the superuser can change what is at a path, or lead it elsewhere. A
+    /// folder that a package is given is what it works on.
     fn is_changeable(&self, path: &Path) -> bool {
-        let metadata = fs::metadata(path);
-        let is_changeable = metadata.is_ok_and(|it| {
-            let is_roots = it.uid() == 0 && it.mode() & 0o022 == 0;
-            !is_roots && (it.is_file() || it.is_dir() && !self.is_package)
-        });
-        is_changeable || link::is_of_process(path)
+        let resolver = Resolver {
+            counts: &|_| false,
+            stays: link::is_superusers,
+        };
+        match resolver.resolve(Path::new("/"), path) {
+            Target::Path(target) if target.is_fixed => false,
+            Target::Path(_) => !self.is_package || !path.is_dir(),
+            Target::OfProcess(_) => true,
+        }
     }
 
     /// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat

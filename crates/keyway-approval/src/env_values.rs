@@ -71,7 +71,7 @@ fn is_plain(line: &str) -> bool {
 
 /// Returns the env file of an entry, if it may be left out.
 pub(crate) fn of_entry(root: &Path, written: &str) -> Option<PathBuf> {
-    let path = crate::places::normal(&root.join(written));
+    let path = crate::places::lexical(&root.join(written));
     is_env_file(&path).then_some(path)
 }
 

@@ -23,7 +23,7 @@ use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, ValueUse};
 use crate::hidden::{looks_secret, names_program};
-use crate::places::{Places, normal};
+use crate::places::{Places, lexical};
 use crate::program_words::is_program_argument;
 
 /// What facts are made from.
@@ -131,7 +131,7 @@ impl Sources<'_> {
             .with_readable(line.readable(self.programs, self.places));
         let program = self.program.map(|path| {
             let name = self.places.name(path);
-            let inside = self.places.contain(path);
+            let inside = self.places.lead_into(path);
             let caution = match is_below(path, &self.places.host.plugin_data) {
                 true => Some("in the data folder: programs of the plugin can write it"),
                 false => inside.then_some("the plugin's own program"),
@@ -231,7 +231,7 @@ impl Sources<'_> {
         let path = path.map(|path| self.places.host.plugin_root.join(path.expose()));
         // What lies in a folder for its programs stays as the plugin wrote it, wherever that is.
         let value = match &path {
-            Some(path) if !self.places.contain(path) => self.places.name(path),
+            Some(path) if !self.places.contain(&lexical(path)) => self.places.name(path),
             _ => template.as_str().to_owned(),
         };
         let caution = path.and_then(|path| self.env_file_caution(&path));
@@ -247,7 +247,7 @@ impl Sources<'_> {
             plugin_data,
             ..
         } = self.places.host;
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| normal(path));
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| lexical(path));
         match () {
             () if real.starts_with(plugin_root) => None,
             () if is_below(&real, plugin_data) => {

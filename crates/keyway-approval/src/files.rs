@@ -12,8 +12,9 @@ use std::time::SystemTime;
 use keyway_secret::Secret;
 
 use crate::hash::{Hash, Hasher};
+use crate::link::{self, Resolver};
 use crate::manifest::{FileChange, Manifest};
-use crate::places::{Places, normal};
+use crate::places::Places;
 use crate::store::ApprovalStore;
 use crate::tree::{self, KnownTree, Tree};
 use crate::walk::{self, TreePlace};
@@ -181,8 +182,8 @@ impl Files {
                     more => format!(" and {more} more"),
                 };
                 Some(format!(
-                    "not covered: `{first}`{more}, which leads elsewhere or cannot be listed; what is there can \
-                     change without a question"
+                    "not covered: `{first}`{more}, which leads elsewhere, is a pipe or cannot be listed; what \
+                     is there can change without a question"
                 ))
             }
             Coverage::Named => None,
@@ -281,7 +282,7 @@ impl Lookup {
     fn look(&self) -> Vec<NamedFile> {
         let words = self.bases.iter().flat_map(|base| {
             let words = self.words.iter();
-            words.map(move |word| normal(&base.join(word.expose())))
+            words.map(move |word| link::normal(&base.join(word.expose()), &self.place.root))
         });
         let inside = |path: &PathBuf| self.is_inside(path) && path.is_file();
         let programs = self.programs.iter().filter(|path| path.is_file()).cloned();
@@ -317,14 +318,14 @@ impl NamedFile {
             .ok()
             .filter(|target| *target != path);
         let metadata = fs::metadata(&path).ok();
-        let is_link = target.is_some();
-        let is_fixed = |it: &fs::Metadata| is_link && walk::is_systems(it);
+        // A program of the system that the plugin links to may be upgraded.
+        let is_fixed = target.is_some() && is_systems(&path);
         let size = metadata.as_ref().map_or(0, fs::Metadata::len);
         let fits = size <= *room;
         if fits {
             *room = room.saturating_sub(size);
         }
-        let is_read = fits && !metadata.as_ref().is_some_and(is_fixed);
+        let is_read = fits && !is_fixed;
         let content = if is_read { tree::content(&path) } else { None };
         Self {
             path,
@@ -343,9 +344,19 @@ impl Cache<'_> {
     }
 }
 
+/// Says whether a path leads to what only the superuser can change. Links on the way count with
+/// their end.
+fn is_systems(path: &Path) -> bool {
+    let resolver = Resolver {
+        counts: &|_| false,
+        stays: link::is_systems,
+    };
+    fs::canonicalize(path).is_ok_and(|path| resolver.is_fixed(&path))
+}
+
 /// Returns the files by which package runners and interpreters are configured in a folder.
 pub(crate) fn configuration(folder: &Path, places: Places<'_>) -> Vec<PathBuf> {
-    if !places.contain(folder) {
+    if !places.lead_into(folder) {
         return Vec::new();
     }
     CONFIGURATION.iter().map(|name| folder.join(name)).collect()

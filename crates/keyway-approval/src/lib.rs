@@ -27,6 +27,7 @@ mod json;
 mod ledger;
 mod link;
 mod manifest;
+mod outside_paths;
 mod owner;
 mod places;
 mod plan_digest;
@@ -301,7 +302,7 @@ fn program(
     let value = |field: &NamedField| field.value.template.expand(scope, Foreign::Refuse).ok();
     let path = own.and_then(value).or_else(|| scope.lookup("PATH"));
     let program = line.program(&places.host.plugin_root, path.as_ref())?;
-    let is_decided = own.is_some() || places.contain(&program);
+    let is_decided = own.is_some() || places.lead_into(&program);
     (is_decided && program.is_file()).then_some(program)
 }
 

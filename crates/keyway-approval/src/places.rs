@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use keyway_config::environment::HostVariables;
 
+use crate::link::{self, Resolver, Target};
+
 /// The folders around an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
@@ -57,20 +59,37 @@ impl Places<'_> {
         }
     }
 
-    /// Says whether a path lies in the plugin or in a folder for its programs, by its name or by where it leads.
+    /// Says whether a path lies in the plugin or in a folder for its programs, by its name or by
+    /// links that only the superuser can lead elsewhere.
     pub(crate) fn contain(&self, path: &Path) -> bool {
-        let inside = |path: &Path| {
-            let own = &self.host.program_folders;
-            [&self.host.plugin_root, &self.host.plugin_data, own]
-                .into_iter()
-                .any(|folder| !folder.as_os_str().is_empty() && path.starts_with(folder))
+        let path = link::normal(path, &self.host.plugin_root);
+        let counts: &dyn Fn(&Path) -> bool = &|path| self.hold(path);
+        let stays = link::is_systems;
+        let target = || Resolver { counts, stays }.resolve(Path::new("/"), &path);
+        let leads_inside = |target: Target| match target {
+            Target::Path(target) => target.loose.is_empty() && self.hold(&target.path),
+            Target::OfProcess(_) => false,
         };
-        inside(&normal(path)) || std::fs::canonicalize(path).is_ok_and(|path| inside(&path))
+        self.hold(&path) || leads_inside(target())
+    }
+
+    /// Says whether a path leads there today, by its name or by any links.
+    pub(crate) fn lead_into(&self, path: &Path) -> bool {
+        let path = link::normal(path, &self.host.plugin_root);
+        self.hold(&path) || std::fs::canonicalize(path).is_ok_and(|path| self.hold(&path))
+    }
+
+    /// Says whether a path without `..` lies in one of these folders by its name.
+    fn hold(&self, path: &Path) -> bool {
+        let own = &self.host.program_folders;
+        [&self.host.plugin_root, &self.host.plugin_data, own]
+            .into_iter()
+            .any(|folder| !folder.as_os_str().is_empty() && path.starts_with(folder))
     }
 }
 
-/// Resolves `.` and `..` without looking at the disk.
-pub(crate) fn normal(path: &Path) -> PathBuf {
+/// Resolves `.` and `..` without looking at the disk, as env files are found.
+pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

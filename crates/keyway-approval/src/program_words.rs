@@ -8,7 +8,8 @@ use keyway_secret::escaped_word;
 
 use crate::command::{CommandLine, is_interpreter};
 use crate::hidden::{looks_secret, names_program, parts};
-use crate::places::{Places, normal};
+use crate::link::normal;
+use crate::places::Places;
 use crate::program_start::runs_package;
 
 impl CommandLine {
@@ -61,7 +62,9 @@ impl CommandLine {
             path.is_file() || endings.any(|ending| path.with_added_extension(ending).is_file())
         };
         let bases = self.bases(&places.host.plugin_root);
-        let mut paths = bases.iter().map(|base| normal(&base.join(text)));
+        let mut paths = bases
+            .iter()
+            .map(|base| normal(&base.join(text), &places.host.plugin_root));
         !text.is_empty() && paths.any(|path| path.file_name().is_some() && is_there(&path))
     }
 }

@@ -5,6 +5,7 @@
 
 mod covered;
 mod decisions;
+mod paths;
 
 use std::collections::HashMap;
 use std::io::Write as _;

@@ -5,7 +5,7 @@
 //! order is part of what is stored, and does not depend on the file system.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::env_values;
 use crate::file_system::FileSystems;
 use crate::hash::Hash;
-use crate::link::{self, Target};
+use crate::link::{self, Resolver, Target};
 
 /// Where a tree is and what of it does not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +51,8 @@ pub(crate) enum EntryKind {
     File(FileStamp),
     /// The entry's own env file, without its plain values.
     Values(Hash),
-    /// A link that leads to another entry of the tree, or to what the person cannot change.
+    /// A link that leads to another entry of the tree, or to what the person cannot change; with
+    /// every link on the way that could change.
     Link(PathBuf),
     /// A link to what is there for another process, or at another time.
     Elsewhere(PathBuf),
@@ -163,7 +164,12 @@ impl EntryKind {
 
     /// Says whether what can be read there is not covered.
     pub(crate) const fn is_uncovered(&self) -> bool {
-        matches!(self, Self::Elsewhere(_) | Self::Closed)
+        match self {
+            Self::Elsewhere(_) | Self::Closed => true,
+            // No program is read from a socket.
+            Self::Special(kind) => !matches!(*kind, b"socket"),
+            Self::File(_) | Self::Values(_) | Self::Link(_) | Self::LinkOut(..) => false,
+        }
     }
 }
 
@@ -178,6 +184,8 @@ pub(crate) fn walk(
         leaves_out_git,
         linked: HashSet::new(),
         file_systems: FileSystems::new(),
+        systems: HashMap::new(),
+        systems_left: MAX_SYSTEMS,
         seen: 0,
         bytes: 0,
     };
@@ -275,6 +283,10 @@ struct Walk<'a> {
     /// Folders elsewhere that a link led to, by device and inode: none is walked twice.
     linked: HashSet<(u64, u64)>,
     file_systems: FileSystems,
+    /// Folders of the system that a link led to, and whether all below them stays as it is: none is
+    /// looked at twice.
+    systems: HashMap<PathBuf, bool>,
+    systems_left: usize,
     seen: usize,
     bytes: u64,
 }
@@ -360,27 +372,49 @@ impl Walk<'_> {
     /// the folder elsewhere that it leads to, if that is to be walked.
     fn link(&mut self, real: &Path) -> (EntryKind, Option<PathBuf>) {
         let written = fs::read_link(real).unwrap_or_default();
-        let target = match link::target(real) {
-            Target::Path(target) => target,
-            Target::OfProcess => return (EntryKind::Elsewhere(written), None),
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        let counts: &dyn Fn(&Path) -> bool = &|path| self.counts(path);
+        let resolver = Resolver {
+            counts,
+            stays: link::is_systems,
         };
-        let is_own = self.counts(&target);
-        match fs::symlink_metadata(&target) {
-            Ok(metadata) if is_own || is_systems(&metadata) => (EntryKind::Link(written), None),
+        let target = match resolver.resolve(folder, &written) {
+            Target::Path(target) => target,
+            Target::OfProcess(_) => return (EntryKind::Elsewhere(written), None),
+        };
+        let known_by = target.known_by(&written);
+        // Links on the way count by themselves.
+        let is_own = self.counts(&target.path);
+        let is_fixed = !is_own && resolver.is_fixed(&target.path);
+        match fs::symlink_metadata(&target.path) {
+            Ok(_) if is_own => (EntryKind::Link(known_by), None),
+            Ok(metadata) if metadata.is_file() && is_fixed => (EntryKind::Link(known_by), None),
             Ok(metadata) if metadata.is_file() => {
-                let path = || target.clone();
+                let path = || target.path.clone();
                 let tells_changes = self.file_systems.tell_changes(&metadata, path);
                 let stamp = FileStamp::of(&metadata, tells_changes);
-                (EntryKind::LinkOut(written, stamp), None)
+                (EntryKind::LinkOut(known_by, stamp), None)
+            }
+            // The superuser's folder is not walked: it may be the whole system.
+            Ok(metadata) if metadata.is_dir() && is_fixed => {
+                let known = self.systems.get(&target.path).copied();
+                let mut left = self.systems_left;
+                let keeps = known.unwrap_or_else(|| resolver.keeps_below(&target.path, &mut left));
+                self.systems_left = left;
+                self.systems.insert(target.path, keeps);
+                match keeps {
+                    true => (EntryKind::Link(known_by), None),
+                    false => (EntryKind::Elsewhere(known_by), None),
+                }
             }
             Ok(metadata) if metadata.is_dir() => {
                 let is_new = self.linked.insert((metadata.dev(), metadata.ino()));
-                (EntryKind::Link(written), is_new.then_some(target))
+                (EntryKind::Link(known_by), is_new.then_some(target.path))
             }
-            Ok(_) if target == Path::new("/dev/null") => (EntryKind::Link(written), None),
+            Ok(_) if target.path == Path::new("/dev/null") => (EntryKind::Link(known_by), None),
             // Once something is there, it counts by itself.
-            Err(_) if is_own => (EntryKind::Link(written), None),
-            _ => (EntryKind::Elsewhere(written), None),
+            Err(_) if is_own => (EntryKind::Link(known_by), None),
+            _ => (EntryKind::Elsewhere(known_by), None),
         }
     }
 
@@ -416,17 +450,12 @@ fn is_at(path: &Path, folder: &Path, name: &OsStr) -> bool {
     path.file_name() == Some(name) && path.parent() == Some(folder)
 }
 
-/// Says whether only the superuser can change something, and we are not: an upgrade of the system
-/// needs no new approval.
-pub(crate) fn is_systems(metadata: &Metadata) -> bool {
-    let is_writable = metadata.mode() & 0o022 != 0 && !metadata.is_symlink();
-    metadata.uid() == 0 && !is_writable && !rustix::process::geteuid().is_root()
-}
-
 /// How many files, folders and links an approval covers.
 pub(crate) const MAX_FILES: usize = 100_000;
 /// How many bytes an approval covers.
 pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+/// How much is looked at in folders of the system that links lead to.
+const MAX_SYSTEMS: usize = 20_000;
 /// Twice as long as a page waits until it is written to the disk.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 /// What version control keeps: it changes with every fetch, and nothing runs from there.
