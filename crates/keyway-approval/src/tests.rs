@@ -91,6 +91,9 @@ impl Place {
         // Beside the test itself, which is on a disk where the folder of temporary files may not be.
         let test = std::env::current_exe().unwrap();
         let folder = tempfile::tempdir_in(test.parent().unwrap()).unwrap();
+        // Like the folder of temporary files: what is beside the plugin can change, also for root.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), open).unwrap();
         let root = folder.path().canonicalize().unwrap().join("plugin");
         std::fs::create_dir(&root).unwrap();
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 33);
