@@ -883,7 +883,7 @@ fn a_grant_of_an_earlier_version_stays_approved_and_is_shown_with_the_next_quest
     assert!(place.is_approved(fields));
     let again = place.ask(fields);
     assert_eq!(again.grants().count(), 0);
-    // Files were rewritten with what they held: stored anew, the grant stays.
+    // Files were rewritten with what they held: stored again, the grant stays.
     place.store.approve(&again).unwrap();
     let approval = place.store.find(&place.root, "s").unwrap().unwrap();
     assert_eq!(approval.grants, ["X"]);

@@ -173,7 +173,7 @@ impl IdleLink {
         let greeted = timeout(CONNECT_TIMEOUT, greet(&mut connection, &greeting)).await;
         let seconds = CONNECT_TIMEOUT.as_secs();
         if !greeted.unwrap_or(Err(TransportError::Timeout { seconds }))? {
-            // It is not the server any more that the client knows: the client has to begin anew.
+            // It is not the server any more that the client knows: the client has to begin again.
             self.lock().is_closed = true;
             connection.link.close().await;
             self.client.deliver(Event::Closed(None)).await;

@@ -1,3 +1,5 @@
+//! Which words of a command line the plugin decides, where its program lies, and what is outside.
+
 #![expect(
     clippy::disallowed_methods,
     reason = "files of a fresh temporary folder"

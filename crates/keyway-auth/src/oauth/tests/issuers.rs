@@ -157,12 +157,7 @@ fn a5_a_document_that_an_entry_names_speaks_for_its_own_origin_alone() {
 #[test]
 fn a5_a_registration_with_one_issuer_is_not_used_by_a_document_that_only_names_it() {
     let mut kit = Kit::new();
-    let registered = json!({
-        "client_id": "c-1", "client_secret": "CANARY-SECRET",
-        "token_endpoint_auth_method": "client_secret_post",
-    });
-    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
-    kit.signed_in();
+    registered(&mut kit);
     open_evil(&kit);
     kit.key = kit.key.clone().plugin("evil");
     let at = format!("{EVIL}/metadata.json");
@@ -307,6 +302,16 @@ fn e09_each_issuer_that_we_register_with_has_a_redirect_of_its_own() {
     assert_ne!(one, other);
 }
 
+/// Signs in as a client with a secret, which was registered with the issuer.
+fn registered(kit: &mut Kit) {
+    let registered = json!({
+        "client_id": "c-1", "client_secret": "CANARY-SECRET",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
+    kit.signed_in();
+}
+
 /// A file that any user of the issuer can put on its origin, and an entry that names it.
 fn document_of_a_user(kit: &mut Kit) {
     open_evil(kit);
@@ -320,12 +325,7 @@ fn document_of_a_user(kit: &mut Kit) {
 #[test]
 fn a9_a_document_on_the_issuers_origin_gets_no_client_that_the_issuer_knows() {
     let mut kit = Kit::new();
-    let registered = json!({
-        "client_id": "c-1", "client_secret": "CANARY-SECRET",
-        "token_endpoint_auth_method": "client_secret_post",
-    });
-    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
-    kit.signed_in();
+    registered(&mut kit);
     kit.key = kit.key.clone().plugin("evil");
     document_of_a_user(&mut kit);
     kit.person.go_anywhere();
