@@ -1,10 +1,11 @@
 //! The size budget: lines per file, lines of code per crate, crates per product and calls of `sleep`
-//! in tests, so that growth is a decision.
+//! in tests, so that growth is a decision; and what must be said in comments or in one place.
 //!
 //! Functions are not measured here: `too-many-lines-threshold` in `clippy.toml` does that.
 
 mod code;
 mod limits;
+mod reasons;
 mod sleeps;
 mod trees;
 
@@ -55,6 +56,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     }
     let what = "calls of `sleep` in tests, each with its reason";
     report.row(sleeps.len(), SLEEPS_IN_TESTS, what);
+    let missing = reasons::missing(workspace, &paths)?;
+    let what = "locks, orderings, `select!` and times without their comment or out of their place";
+    println!("{:>6} {:>6}  {what}", missing.len(), 0);
+    missing.into_iter().for_each(|it| report.excess(it));
     report.finish()
 }
 

@@ -37,6 +37,7 @@ mod record;
 pub mod regular_file;
 mod store;
 mod text;
+mod timeouts;
 mod tree;
 mod walk;
 

@@ -18,6 +18,7 @@ use crate::env_values;
 use crate::file_system::FileSystems;
 use crate::hash::Hash;
 use crate::link::{self, Resolver, Target};
+use crate::timeouts::SETTLED_AFTER;
 
 /// Where a tree is and what of it does not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -456,8 +457,6 @@ pub(crate) const MAX_FILES: usize = 100_000;
 pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// How much is looked at in folders of the system that links lead to.
 const MAX_SYSTEMS: usize = 20_000;
-/// Twice as long as a page waits until it is written to the disk.
-const SETTLED_AFTER: Duration = Duration::from_secs(60);
 /// What version control keeps: it changes with every fetch, and nothing runs from there.
 pub(crate) const GIT: &str = ".git";
 

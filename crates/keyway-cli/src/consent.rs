@@ -26,7 +26,9 @@ pub(crate) struct Terminal {
     /// What the redirect looks like, for a person who pasted something else.
     redirect: Mutex<Option<String>>,
     /// Whether the address may be typed in by hand: where no browser was opened.
+    /// Relaxed: set by `show` before the same task calls `typed`, and it guards no other data.
     takes_typing: AtomicBool,
+    /// Held to replace it, never while it draws; like those below, never under another lock.
     countdown: Mutex<Option<Countdown>>,
     /// What is pasted holds a code.
     hidden: Mutex<Option<Hidden>>,
@@ -149,6 +151,8 @@ impl Presenter for Terminal {
             };
             let begun = lock(&self.interrupts).take();
             let mut interrupts = begun.unwrap_or_else(Interrupts::listen);
+            // Not biased: a line and a Ctrl-C at once may end either way. Dropping `typing` leaves a
+            // thread that reads the terminal until its next line; it is not used any more.
             tokio::select! {
                 line = typing => Ok(line),
                 () = interrupts.next() => Err(InteractionError::Cancelled),
@@ -281,6 +285,7 @@ pub(crate) fn say(text: &str) {
 }
 
 /// One terminal, one question at a time.
+/// Relaxed: it only decides whether a spinner is drawn; one frame too many is wiped by the next line.
 static ASKING: AtomicBool = AtomicBool::new(false);
 const WAITING: &str =
     "Another process is already signing in to this server; waiting for its answer.\n";

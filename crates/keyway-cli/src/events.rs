@@ -27,6 +27,8 @@ pub(crate) fn isolation_warning() -> Arc<dyn Listener> {
     Arc::new(IsolationWarning::default())
 }
 
+/// The servers that were warned of. The lock is held while the warning is written, so that it comes
+/// once.
 #[derive(Debug, Default)]
 struct IsolationWarning(Mutex<HashSet<String>>);
 
@@ -48,6 +50,7 @@ impl Listener for IsolationWarning {
     }
 }
 
+/// The lock is held for one line: events come from several threads, and a line is never torn.
 #[derive(Debug)]
 struct Lines(Mutex<File>);
 

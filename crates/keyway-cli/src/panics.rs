@@ -35,6 +35,7 @@ pub(crate) fn owe_object() {
     OWES_OBJECT.store(true, Ordering::Relaxed);
 }
 
+/// Relaxed: set by the main thread before it starts any other, and it guards no other data.
 static OWES_OBJECT: AtomicBool = AtomicBool::new(false);
 
 struct Fault {

@@ -90,7 +90,6 @@ async fn interrupted_for_good() {
     let heeding = Heeding::start(kind);
     loop {
         signal.recv().await;
-        // Relaxed: the count is all that is shared.
         if TAKERS.load(Ordering::Relaxed) == 0 {
             return heeding.stays();
         }
@@ -129,6 +128,7 @@ fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {
         let [mut interrupt, mut terminate, mut hangup, mut quit] = all()?;
         ready();
         loop {
+            // In no particular order: of two signals at once the other comes with the next turn.
             let kind = tokio::select! {
                 _ = interrupt.recv() => SignalKind::interrupt(),
                 _ = terminate.recv() => SignalKind::terminate(),
@@ -195,6 +195,7 @@ fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
 /// Every signal that a part of the process waits for, once for each waiter.
 static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
 /// How many parts of the command take Ctrl-C for themselves right now.
+/// Relaxed: it guards no other data, and a person's Ctrl-C comes long after it changed.
 static TAKERS: AtomicUsize = AtomicUsize::new(0);
 /// What a shell adds to the number of the signal that ended a program.
 const BY_SIGNAL: i32 = 128;

@@ -1,7 +1,5 @@
 //! Spans of this process, sent where the standard variables say.
 
-use std::time::Duration;
-
 use keyway::Host;
 use keyway::connect::ConnectError;
 use keyway_gateway::activity::Activity;
@@ -11,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::timeouts::TRACES_FLUSH_TIMEOUT;
 
 /// Spans on their way out.
 #[derive(Debug)]
@@ -36,8 +35,6 @@ impl Exporting {
     /// Sends what is left; a collector that does not answer is not waited for.
     pub(crate) async fn end(self) {
         let _ended_before = self.stop.send(());
-        drop(tokio::time::timeout(LAST_WORDS, self.task).await);
+        drop(tokio::time::timeout(TRACES_FLUSH_TIMEOUT, self.task).await);
     }
 }
-
-const LAST_WORDS: Duration = Duration::from_secs(3);

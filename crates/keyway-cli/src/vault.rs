@@ -6,7 +6,6 @@
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use keyway::host::record_vault;
 use keyway::vault::{
@@ -20,6 +19,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::hidden_input;
+use crate::timeouts::KEYRING_PROMPT_TIMEOUT;
 
 /// Opens the vault; it is made at first use.
 pub(crate) fn open_vault() -> Result<Vault, CliError> {
@@ -125,7 +125,7 @@ fn choice() -> Result<Option<SourceKind>, CliError> {
 fn keyring() -> SecretService {
     let keyring = SecretService::new(ProcessEnvironment::session_bus());
     if io::stdin().is_terminal() && ProcessEnvironment::has_screen() {
-        keyring.asking(AT_THE_SCREEN)
+        keyring.asking(KEYRING_PROMPT_TIMEOUT)
     } else {
         keyring
     }
@@ -187,8 +187,6 @@ impl Passphrase for AskedPassphrase {
     }
 }
 
-/// How long a person may take to unlock the keyring in its own window.
-const AT_THE_SCREEN: Duration = Duration::from_secs(60);
 const TRIES: usize = 3;
 /// No new passphrase is shorter.
 const SHORTEST: usize = 8;

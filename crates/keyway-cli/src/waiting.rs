@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use keyway_secret::printable;
 use tokio::task::JoinHandle;
@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::consent::{is_asking, say};
 use crate::context::CommandContext;
 use crate::report::Verbosity;
+use crate::timeouts::{FRAME_INTERVAL, SPINNER_DELAY};
 
 /// What a program wrote last, if one runs.
 pub(crate) type LastLine = Arc<dyn Fn() -> Option<String> + Send + Sync>;
@@ -20,6 +21,8 @@ pub(crate) type LastLine = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 #[derive(Debug)]
 pub(crate) struct Waiting {
     task: Option<JoinHandle<()>>,
+    /// Whether there is a line to wipe.
+    /// Relaxed: the runtime has one thread, so no frame is drawn while it is read.
     is_drawn: Arc<AtomicBool>,
 }
 
@@ -45,7 +48,7 @@ impl Waiting {
         }
         let (drawn, begun) = (Arc::clone(&is_drawn), Instant::now());
         let task = tokio::spawn(async move {
-            tokio::time::sleep(UNSEEN).await;
+            tokio::time::sleep(SPINNER_DELAY).await;
             for frame in FRAMES.iter().cycle() {
                 if news.load(Ordering::Relaxed) {
                     return;
@@ -57,7 +60,7 @@ impl Waiting {
                     let last = last.as_ref().and_then(|last| last());
                     say(&format!("\r{}\u{1b}[K", line(frame, &what, seconds, last)));
                 }
-                tokio::time::sleep(FRAME).await;
+                tokio::time::sleep(FRAME_INTERVAL).await;
             }
         });
         Self {
@@ -96,6 +99,3 @@ fn line(frame: &str, what: &str, seconds: u64, last: Option<String>) -> String {
 }
 
 const FRAMES: [&str; 4] = ["⠋", "⠙", "⠸", "⠴"];
-const FRAME: Duration = Duration::from_millis(250);
-/// A wait below this needs no word.
-const UNSEEN: Duration = Duration::from_millis(500);

@@ -11,3 +11,4 @@ pub mod own_entries;
 pub mod service;
 pub mod survey;
 pub mod takeover;
+mod timeouts;

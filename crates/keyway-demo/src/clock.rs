@@ -11,6 +11,7 @@ use keyway_secret::{Clock, SystemClock};
 /// holds it at once, on a machine of any speed; nothing has to be slept for.
 #[derive(Debug, Default)]
 pub struct DemoClock {
+    /// Relaxed: a number that guards no other data.
     ahead_seconds: AtomicU64,
 }
 

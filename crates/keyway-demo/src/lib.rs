@@ -16,6 +16,7 @@ mod servers;
 mod settings;
 mod signature;
 mod stdio;
+mod timeouts;
 mod tour;
 mod user_agent;
 mod visits;

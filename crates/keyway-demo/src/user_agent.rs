@@ -4,8 +4,8 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
+use crate::timeouts::PAGE_TIMEOUT;
 use keyway::connect::BoxFuture;
 use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter, Typed};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -166,8 +166,6 @@ fn attribute<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 const MAX_PAGES: usize = 8;
 const MAX_PAGE_BYTES: u64 = 64 * 1024;
-/// Generous: a machine that is busy answers late, and a person would wait as well.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

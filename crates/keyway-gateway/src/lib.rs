@@ -22,4 +22,4 @@ mod token_use;
 pub mod trace_parent;
 pub mod traces;
 
-pub use self::timeouts::SHUTDOWN_TIMEOUT;
+pub use keyway_transport::SHUTDOWN_TIMEOUT;

@@ -16,6 +16,7 @@ use keyway::load::Loaded;
 use keyway::sign_in::{Presenter, PromptPolicy};
 use keyway::vault::Folders;
 use keyway::{Error, Host, Plugin};
+use keyway_mcp::timeouts::SIGN_IN_TIMEOUT;
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -26,7 +27,7 @@ use crate::file_watch::Stamps;
 use crate::gateway::{Gateway, ServedServer};
 use crate::lazy_server::{LazyServer, LazyServerOptions, ServerHosts};
 use crate::local_backend::LocalBackend;
-use crate::timeouts::{CLIENT_SIGN_IN_TIMEOUT, LOOK_INTERVAL};
+use crate::timeouts::LOOK_INTERVAL;
 
 /// Everything that is served, and how it looked last.
 pub struct ServedPlugins {
@@ -175,7 +176,7 @@ impl ServedPlugins {
             backend: Arc::clone(backend),
             hosts: Arc::new(Hosts {
                 together: host(PromptPolicy::Never),
-                direct: host(PromptPolicy::AtMost(CLIENT_SIGN_IN_TIMEOUT)),
+                direct: host(PromptPolicy::AtMost(SIGN_IN_TIMEOUT)),
                 backend: Arc::clone(backend),
                 terminal: Arc::clone(&surroundings.terminal),
             }),

@@ -9,9 +9,6 @@ pub(crate) const BUTTON_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long the sign-in button waits for a consent page.
 pub(crate) const SIGN_IN_PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a client's call waits for a sign-in: less than the minute that most clients wait.
-pub(crate) const CLIENT_SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
-
 /// How often the files of served plugins are looked at.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -45,9 +42,6 @@ pub(crate) const CLOSE_POLL: Duration = Duration::from_millis(20);
 
 /// How long a stream may be open before its client sends `initialize`.
 pub(crate) const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long calls under way may take when the gateway stops.
-pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How often calls under way are counted while the gateway stops.
 pub(crate) const SHUTDOWN_POLL: Duration = Duration::from_millis(20);

@@ -30,6 +30,7 @@ use crate::timeouts::EXPORT_RETRY_PAUSE;
 #[derive(Debug, Clone)]
 pub struct Tracer {
     out: mpsc::Sender<Arc<ActivityEntry>>,
+    /// How many spans did not fit. `Relaxed`: a number to report, which guards no other data.
     lost: Arc<AtomicU64>,
 }
 
@@ -37,6 +38,7 @@ pub struct Tracer {
 #[derive(Debug)]
 pub struct Export {
     entries: mpsc::Receiver<Arc<ActivityEntry>>,
+    /// That of the [`Tracer`]. `Relaxed`, as there.
     lost: Arc<AtomicU64>,
     settings: TraceSettings,
 }

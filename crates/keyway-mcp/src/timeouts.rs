@@ -32,8 +32,9 @@ pub(crate) const LISTEN_RETRY_DELAY: Duration = Duration::from_millis(500);
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a list waits for a member, unless told otherwise; one that is slower is listed later.
 pub const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a call waits for a person to sign in: less than the minute that most clients wait.
-pub(crate) const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
+/// How long a call waits for a person to sign in: less than the minute that most clients wait. The
+/// same for `keyway run`, for a server of the gateway and for the combined endpoint.
+pub const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
 /// How often a call that waits for a sign-in reports progress.
 pub(crate) const SIGN_IN_PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a connection must last for the next one to be made at once.

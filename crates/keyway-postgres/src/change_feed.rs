@@ -20,6 +20,7 @@ pub(crate) struct PostgresFeed {
 
 #[derive(Debug, Default)]
 struct Heard {
+    /// Held to count and to wait: `changed` releases it while it waits, so no announcement is missed.
     count: Mutex<u64>,
     changed: Condvar,
 }

@@ -13,6 +13,7 @@ use crate::error::PostgresError;
 use crate::live_replica::{LiveReplica, random_number};
 use crate::presence::{Listener, News};
 use crate::sessions::Sessions;
+use crate::timeouts::{UNMARK_TIMEOUT, USERS_POLL_INTERVAL};
 
 /// A row that says that this replica uses a sign-in.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(crate) struct PostgresMarker {
 /// Hears when the user of a sign-in is asked to stop.
 struct User {
     marker: i64,
+    /// Only ever set. Relaxed: it guards no other data, and the user looks at it again and again.
     is_asked: Arc<AtomicBool>,
     sessions: Sessions,
 }
@@ -73,7 +75,7 @@ impl Drop for PostgresMarker {
             let _ = done.try_send(());
         });
         // A row that stays is taken for a user until its replica ends.
-        let _ = ended.recv_timeout(GOODBYE);
+        let _ = ended.recv_timeout(UNMARK_TIMEOUT);
     }
 }
 
@@ -135,7 +137,7 @@ pub(crate) async fn stop(
         if remaining == 0 || end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
-        tokio::time::sleep(POLL).await;
+        tokio::time::sleep(USERS_POLL_INTERVAL).await;
     }
     let stopped = asked.len().saturating_sub(remaining);
     Ok(StoppedUsers::new(stopped, remaining))
@@ -149,5 +151,3 @@ const LEFT: &str = "SELECT FROM keyway.in_use WHERE marker = ANY($1)";
 const ASK: &str = "WITH asked AS (
         UPDATE keyway.in_use SET stop = true WHERE place = $1 RETURNING marker, owner)
     SELECT marker, owner, pg_notify('keyway', 'stop ' || marker)::text FROM asked";
-const POLL: Duration = Duration::from_millis(25);
-const GOODBYE: Duration = Duration::from_secs(1);

@@ -47,6 +47,7 @@ mod replica;
 mod schema;
 mod sessions;
 mod settings;
+mod timeouts;
 mod tls;
 
 pub use self::error::{AddressFault, PostgresError, ServerError, WrapError};

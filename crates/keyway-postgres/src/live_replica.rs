@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use keyway_store::OwnerId;
 use tokio::runtime::Runtime;
@@ -19,6 +18,7 @@ use crate::presence::{self, Presence, Session, Start, Stop};
 use crate::schema;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::timeouts::REPLICA_CLOSE_TIMEOUT;
 
 /// What the stores of a replica share.
 pub(crate) struct LiveReplica {
@@ -29,6 +29,7 @@ pub(crate) struct LiveReplica {
     pub(crate) owners: Owners,
     pub(crate) keys: PersonKeys,
     pub(crate) settings: Settings,
+    /// Taken once, by the drop of the replica; a lock only because the replica is shared.
     stop: Mutex<Option<Stop>>,
 }
 
@@ -122,7 +123,7 @@ impl Drop for LiveReplica {
             let (done, ended) = sync_channel(1);
             if stop.send(done).is_ok() {
                 // Not waited for any longer than this: others find out by two looks then.
-                let _ = ended.recv_timeout(GOODBYE);
+                let _ = ended.recv_timeout(REPLICA_CLOSE_TIMEOUT);
             }
         }
         if let Some(runtime) = self.runtime.take() {
@@ -155,5 +156,3 @@ pub(crate) fn random_number() -> Result<i64, PostgresError> {
     let bytes = keyway_store::seal::random_bytes::<8>()?;
     Ok((i64::from_le_bytes(bytes) & i64::MAX).max(1))
 }
-
-const GOODBYE: Duration = Duration::from_secs(1);

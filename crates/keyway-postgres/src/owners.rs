@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::PostgresError;
 use crate::sessions::Sessions;
+use crate::timeouts::{OWNER_LOOK_INTERVAL, OWNER_LOOK_LIFETIME};
 
 /// What is known of other replicas.
 #[derive(Debug, Default)]
@@ -51,10 +52,10 @@ impl Owners {
                 Look::Free => {}
             }
             let free_for = self.note(owner, Instant::now());
-            if free_for >= BETWEEN_LOOKS {
+            if free_for >= OWNER_LOOK_INTERVAL {
                 return Ok(true);
             }
-            tokio::time::sleep(BETWEEN_LOOKS.saturating_sub(free_for)).await;
+            tokio::time::sleep(OWNER_LOOK_INTERVAL.saturating_sub(free_for)).await;
         }
     }
 
@@ -72,12 +73,12 @@ impl Owners {
         };
         let known = free.entry(owner).or_insert(fresh);
         // Between two looks that lie far apart it may have been held, and lost again just now.
-        if now.saturating_duration_since(known.last) > FRESH {
+        if now.saturating_duration_since(known.last) > OWNER_LOOK_LIFETIME {
             *known = fresh;
         }
         known.last = now;
         let free_for = now.saturating_duration_since(known.since);
-        free.retain(|_, known| now.saturating_duration_since(known.last) <= FRESH);
+        free.retain(|_, known| now.saturating_duration_since(known.last) <= OWNER_LOOK_LIFETIME);
         free_for
     }
 
@@ -104,9 +105,6 @@ async fn look(sessions: &Sessions, owner: i64) -> Result<Look, PostgresError> {
         _ => Look::Held,
     })
 }
-
-const BETWEEN_LOOKS: Duration = Duration::from_millis(400);
-const FRESH: Duration = Duration::from_millis(1500);
 
 #[cfg(test)]
 mod tests {

@@ -3,11 +3,10 @@
 //! Behind one, a session lock would belong to no single client, and what one session set would be
 //! seen by another. So both are tried before anything relies on them.
 
-use std::time::Duration;
-
 use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
 use crate::error::PostgresError;
+use crate::timeouts::POOLER_PROBE_TIMEOUT;
 
 /// Fails if what a session sets is not there in its next transaction.
 pub(crate) async fn refuse_pooler(first: &Client, second: &Client) -> Result<(), PostgresError> {
@@ -34,7 +33,7 @@ async fn keeps_sessions(first: &Client, second: &Client) -> Result<bool, Postgre
         .map_err(failed())?;
     let by_first = begin_and_read(first).await.map_err(failed())?;
     // With a single session behind it, a pooler lets the second client wait for the first.
-    let by_second = tokio::time::timeout(PATIENCE, begin_and_read(second)).await;
+    let by_second = tokio::time::timeout(POOLER_PROBE_TIMEOUT, begin_and_read(second)).await;
     let Ok(by_second) = by_second else {
         return Ok(false);
     };
@@ -60,5 +59,3 @@ async fn begin_and_read(client: &Client) -> Result<String, Error> {
 
 /// A pooler may give out sessions in turn: then a round can look right by accident.
 const ROUNDS: usize = 2;
-/// Longer than any pause of a busy machine, shorter than a pooler lets clients wait.
-const PATIENCE: Duration = Duration::from_secs(15);

@@ -12,13 +12,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc::SyncSender};
-use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::{AsyncMessage, Client, Config};
 
 use crate::error::PostgresError;
+use crate::timeouts::{
+    PRESENCE_CLOSE_TIMEOUT, PRESENCE_CONNECT_TIMEOUT, PRESENCE_FIRST_PAUSE, PRESENCE_MAX_PAUSE,
+    PRESENCE_WAIT_TIMEOUT,
+};
 use crate::tls::Tls;
 
 /// What the rest of the replica knows of its session.
@@ -68,7 +71,7 @@ impl Presence {
     pub(crate) async fn held(&self) -> Result<(), PostgresError> {
         let mut is_held = self.is_held.subscribe();
         let held = is_held.wait_for(|held| *held);
-        match tokio::time::timeout(PATIENCE, held).await {
+        match tokio::time::timeout(PRESENCE_WAIT_TIMEOUT, held).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(PostgresError::LostLock),
         }
@@ -119,7 +122,7 @@ impl Session {
     pub(crate) async fn begin(start: &Start) -> Result<Self, PostgresError> {
         let failed = || PostgresError::statement("show that this replica lives");
         let connecting = start.config.connect(start.tls.clone());
-        let connected = tokio::time::timeout(CONNECT, connecting).await;
+        let connected = tokio::time::timeout(PRESENCE_CONNECT_TIMEOUT, connecting).await;
         let connected = connected.map_err(|_| PostgresError::Unreachable { source: None })?;
         let (client, mut connection) = connected.map_err(failed())?;
         let presence = Arc::clone(&start.presence);
@@ -173,7 +176,7 @@ impl Session {
                 .execute("SELECT pg_advisory_unlock($1)", &[&owner])
                 .await
         };
-        drop(tokio::time::timeout(GOODBYE, ended).await);
+        drop(tokio::time::timeout(PRESENCE_CLOSE_TIMEOUT, ended).await);
     }
 }
 
@@ -200,6 +203,8 @@ pub(crate) async fn keep(
         }
         presence.is_held.send_replace(false);
         session = tokio::select! {
+            // Stopping wins: a lock that is taken in the same moment is given back by the drop of
+            // its session.
             biased;
             done = &mut stop => return acknowledge(done),
             session = again(&start) => session,
@@ -219,7 +224,7 @@ fn acknowledge(done: Result<SyncSender<()>, oneshot::error::RecvError>) {
 
 /// Tries until there is a session that holds the lock.
 async fn again(start: &Start) -> Session {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = PRESENCE_FIRST_PAUSE;
     loop {
         if let Ok(session) = Session::begin(start).await
             && session.hold().await.is_ok()
@@ -227,14 +232,6 @@ async fn again(start: &Start) -> Session {
             return session;
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(PRESENCE_MAX_PAUSE);
     }
 }
-
-/// How long a claim waits for a lock that was just lost.
-const PATIENCE: Duration = Duration::from_secs(2);
-const CONNECT: Duration = Duration::from_secs(5);
-const GOODBYE: Duration = Duration::from_millis(800);
-/// Short: others believe for 400 ms in an owner that lost its lock.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);

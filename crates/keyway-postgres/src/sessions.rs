@@ -3,8 +3,6 @@
 //! No connection or transaction outlives a call, so none is held while a request to an
 //! authorization server is out.
 
-use std::time::Duration;
-
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
@@ -13,6 +11,7 @@ use tokio_postgres::{Config, Row};
 
 use crate::error::PostgresError;
 use crate::person::Person;
+use crate::timeouts::{POOL_TIMEOUT, TRANSACTION_TIMEOUT};
 use crate::tls::Tls;
 
 /// A pool of connections.
@@ -30,8 +29,8 @@ impl Sessions {
         Pool::builder(Manager::from_config(config, tls, fast))
             .max_size(most)
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(WAIT))
-            .create_timeout(Some(WAIT))
+            .wait_timeout(Some(POOL_TIMEOUT))
+            .create_timeout(Some(POOL_TIMEOUT))
             .build()
             .map(Self)
             .map_err(|_| PostgresError::Unreachable { source: None })
@@ -52,7 +51,7 @@ impl Sessions {
             return Err(PostgresError::Unreachable { source: None });
         };
         let work = run(client, person, sql, values);
-        let Ok(answer) = tokio::time::timeout(TIMEOUT, work).await else {
+        let Ok(answer) = tokio::time::timeout(TRANSACTION_TIMEOUT, work).await else {
             return Err(PostgresError::Unreachable { source: None });
         };
         if client.is_closed() {
@@ -120,7 +119,3 @@ fn sort_pool(error: PoolError) -> PostgresError {
 /// Holds until the transaction ends, so that a connection never carries it to the next person.
 const NAME_PERSON: &str =
     "SELECT set_config('keyway.tenant', $1, true), set_config('keyway.person', $2, true)";
-/// How long a caller waits for a connection.
-const WAIT: Duration = Duration::from_secs(4);
-/// Longer than the server's own time-out of a statement, whose error says more.
-const TIMEOUT: Duration = Duration::from_secs(8);

@@ -5,13 +5,13 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::{AddressFault, PostgresError};
+use crate::timeouts::{CONNECT_TIMEOUT, TCP_KEEPALIVE_INTERVAL, TCP_USER_TIMEOUT};
 use crate::tls::Tls;
 
 /// The address of a database and what is needed to connect to it.
@@ -142,10 +142,10 @@ impl Settings {
             .connect_timeout(CONNECT_TIMEOUT)
             .options(SESSION_OPTIONS)
             .keepalives(true)
-            .keepalives_idle(KEEPALIVE)
-            .keepalives_interval(KEEPALIVE)
+            .keepalives_idle(TCP_KEEPALIVE_INTERVAL)
+            .keepalives_interval(TCP_KEEPALIVE_INTERVAL)
             .keepalives_retries(KEEPALIVE_RETRIES)
-            .tcp_user_timeout(USER_TIMEOUT);
+            .tcp_user_timeout(TCP_USER_TIMEOUT);
         let tls = if is_local(&self.config) {
             Tls::unused()
         } else {
@@ -260,11 +260,7 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 const CONNECTIONS: usize = 16;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// What we ask of our own kernel; [`SESSION_OPTIONS`] asks the same of the server's.
-const KEEPALIVE: Duration = Duration::from_secs(1);
 const KEEPALIVE_RETRIES: u32 = 3;
-const USER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The server's default would keep the lock of a host that vanished for two hours; these free it
 /// after four seconds. The time-outs end what a session that hangs keeps from others.
 const SESSION_OPTIONS: &str = "-c tcp_keepalives_idle=1 -c tcp_keepalives_interval=1 \

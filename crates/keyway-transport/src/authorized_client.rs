@@ -29,7 +29,7 @@ use url::Url;
 use crate::challenge::refusal;
 use crate::error::TransportError;
 use crate::http_client::{HttpClient, Request, Response, Retry, SendError};
-use crate::times::{CONNECT_LIMIT, MAX_HOLD};
+use crate::timeouts::{CONNECT_LIMIT, MAX_HOLD};
 
 /// Sends HTTP requests to one server with the credential of an [`Authorizer`].
 ///

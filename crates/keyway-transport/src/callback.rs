@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::address::{CallbackAddress, Sockets};
 use self::route::CallbackRoute;
-use crate::times::{BROWSER_CLOSE_TIMEOUT, CALLBACK_EVICT_AFTER, REQUEST_HEAD_TIMEOUT};
+use crate::timeouts::{BROWSER_CLOSE_TIMEOUT, CALLBACK_EVICT_AFTER, REQUEST_HEAD_TIMEOUT};
 
 pub use self::redirect::{RedirectError, read_redirect};
 

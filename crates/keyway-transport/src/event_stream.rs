@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::body_buffer::BodyBuffer;
 use crate::frame::{FrameError, MAX_FRAME_BYTES};
 use crate::message_memory::MemoryReservation;
-use crate::times::MAX_HOLD;
+use crate::timeouts::MAX_HOLD;
 
 /// A reader of one event stream.
 ///

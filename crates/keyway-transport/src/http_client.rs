@@ -36,7 +36,7 @@ use self::request_trace::RequestTrace;
 use self::resolver::{GuardedResolver, ScopeHistory, SystemResolver, is_localhost};
 use self::tls::Tls;
 use crate::error::TransportError;
-use crate::times::PING_INTERVAL;
+use crate::timeouts::PING_INTERVAL;
 
 pub use self::address::{AddressPolicy, AddressScope};
 pub(crate) use self::failure::{Retry, SendError};

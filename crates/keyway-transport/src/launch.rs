@@ -50,7 +50,7 @@ pub(crate) use self::process::{ExitWatch, Process};
 use self::report::Report;
 pub(crate) use self::spec::LaunchMode;
 pub use self::stage::LaunchStage;
-use crate::times::LAUNCH_TIMEOUT;
+use crate::timeouts::LAUNCH_TIMEOUT;
 
 /// The binary that starts children.
 ///

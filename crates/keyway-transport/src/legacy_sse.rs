@@ -33,7 +33,7 @@ use crate::in_flight::InFlight;
 use crate::queue::queue;
 use crate::responses::{answer_event, error_response, without_line_breaks};
 use crate::send_queue::SendQueue;
-use crate::times::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
+use crate::timeouts::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
 
 /// Opens the stream of a server and waits for the address to post to.
 ///

@@ -43,7 +43,7 @@ mod stdio;
 mod streamable;
 #[cfg(test)]
 mod testing;
-mod times;
+mod timeouts;
 #[cfg(feature = "ws")]
 mod websocket;
 
@@ -88,6 +88,6 @@ pub use self::serve::{
 #[cfg(feature = "stdio")]
 pub use self::stdio::StdioServer;
 pub use self::streamable::{RequestMetadata, ToolHeaders, connect_http, read_header_text};
-pub use self::times::{HELPER_TIMEOUT, SHUTDOWN_TIMEOUT};
+pub use self::timeouts::{HELPER_TIMEOUT, SHUTDOWN_TIMEOUT};
 #[cfg(feature = "ws")]
 pub use self::websocket::connect_ws;

@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::frame::FrameError;
-use crate::times::ROOM_TIMEOUT;
+use crate::timeouts::ROOM_TIMEOUT;
 
 /// The memory for large messages.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use crate::http_client::{
     AddressPolicy, HttpClient, MAX_REDIRECTS, Request, Response, SendError, redirect_target,
 };
 use crate::network_cause::{find_cause, is_tls_failure};
-use crate::times::{DOCUMENT_TIMEOUT, TOKEN_TIMEOUT};
+use crate::timeouts::{DOCUMENT_TIMEOUT, TOKEN_TIMEOUT};
 
 /// The client for everything that one MCP server leads to during sign-in.
 ///

@@ -9,7 +9,7 @@ mod protocol;
 mod request;
 mod request_head;
 mod sockets;
-mod timeouts;
+mod timeout_stream;
 mod upgraded;
 
 use std::convert::Infallible;
@@ -31,8 +31,8 @@ use tokio::time::timeout;
 use self::body::ResponseBody;
 use self::protocol::{HttpVersion, PeekedStream};
 use self::sockets::Accepted;
-use self::timeouts::{ActivityClock, TimeoutStream};
-use crate::times::SHUTDOWN_TIMEOUT;
+use self::timeout_stream::{ActivityClock, TimeoutStream};
+use crate::timeouts::SHUTDOWN_TIMEOUT;
 
 pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply, Upgrade};
 pub use self::sockets::{ListenError, Listener, Peer};

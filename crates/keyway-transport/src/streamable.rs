@@ -38,7 +38,7 @@ use crate::http_client::HttpClient;
 use crate::in_flight::InFlight;
 use crate::queue::queue;
 use crate::send_queue::{MessageClass, SendPermit, SendQueue};
-use crate::times::CLOSE_TIMEOUT;
+use crate::timeouts::CLOSE_TIMEOUT;
 
 /// Prepares a connection to a server; nothing is sent before the first message.
 ///

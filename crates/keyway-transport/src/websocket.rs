@@ -34,7 +34,7 @@ use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{HttpClient, Upgraded};
 use crate::in_flight::InFlight;
 use crate::queue::queue as event_queue;
-use crate::times::{CLOSE_TIMEOUT, OPEN_TIMEOUT, PING_INTERVAL};
+use crate::timeouts::{CLOSE_TIMEOUT, OPEN_TIMEOUT, PING_INTERVAL};
 
 /// Connects to a WebSocket server.
 ///

@@ -23,7 +23,7 @@ use crate::key_source::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, KeyId};
 use crate::unlocked_key::UnlockedKey;
 
-pub use self::keyring::{KEYRING_TIME_LIMIT, Keyring, KeyringFailure, KeyringItem};
+pub use self::keyring::{Keyring, KeyringFailure, KeyringItem};
 pub use self::passphrase::{Passphrase, PassphraseFile, PassphraseUse};
 
 pub(crate) use self::passphrase::Cost;

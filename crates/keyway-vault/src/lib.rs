@@ -65,6 +65,7 @@ mod owner;
 mod repair;
 mod restore;
 mod store;
+mod timeouts;
 mod transfer;
 mod unlocked_key;
 mod verify;
@@ -77,13 +78,14 @@ pub use self::error::{DatabaseError, Finding, Loss, Obstacle, TransferFault, Vau
 pub use self::folders::{Folder, Folders};
 pub use self::grants::RenewalUnderWay;
 pub use self::key::{
-    ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem,
-    Passphrase, PassphraseFile, PassphraseUse, Protection, parse_key,
+    ExplicitKey, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem, Passphrase,
+    PassphraseFile, PassphraseUse, Protection, parse_key,
 };
 pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::repair::Repaired;
 pub use self::restore::Restored;
 pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
-pub use self::transfer::{MOVE_LIFETIME, Move, MovedGrant, SealedGrant, TransferKey};
+pub use self::timeouts::{KEYRING_TIME_LIMIT, MOVE_LIFETIME};
+pub use self::transfer::{Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -57,7 +57,9 @@ pub struct Vault {
     /// Made at the first claim; a process that only reads leaves no lock file.
     /// Held while that file is made or looked for. Neither lock is taken under the other.
     owner: Mutex<Option<Owner>>,
+    /// Relaxed, like `writes`: numbers to show, which guard no other data.
     reads: AtomicU64,
+    /// Relaxed, as above.
     writes: AtomicU64,
 }
 

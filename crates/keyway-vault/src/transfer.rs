@@ -27,7 +27,7 @@ use blake2::{Blake2b256, Digest as _};
 
 use crate::error::TransferFault;
 
-pub use self::grant::{MOVE_LIFETIME, Move, MovedGrant};
+pub use self::grant::{Move, MovedGrant};
 
 /// The public half of a vault's key pair for moved sign-ins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,6 @@ mod process;
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::{
@@ -28,6 +27,7 @@ use self::message::{FromCarrier, Job, Network, ToCarrier, read, write};
 use crate::vault::KeptVault;
 
 pub(crate) use self::process::work;
+use crate::timeouts::CARRIER_START_TIMEOUT;
 
 /// Starts carriers for the renewals of one server.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl ProcessCarrier {
 impl ExchangeCarrier for ProcessCarrier {
     fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
         Box::pin(async move {
-            let started = timeout(START_TIMEOUT, self.start(claim)).await;
+            let started = timeout(CARRIER_START_TIMEOUT, self.start(claim)).await;
             let process = started.ok()?.ok()?;
             Some(Arc::new(process) as Arc<dyn CarriedExchange>)
         })
@@ -95,7 +95,7 @@ impl ExchangeCarrier for ProcessCarrier {
 ///      │               │                │ dropped: the answer stays in the stream
 ///      │               ├──end──▶ over   ▼
 ///      │               │       no further request; the carrier settles the claim
-///      └─ no Ready in START_TIMEOUT ──▶ the stream ends, the claim is released here
+///      └─ no Ready in CARRIER_START_TIMEOUT ──▶ the stream ends, the claim is released here
 /// ```
 ///
 /// The lock is held from a request to its answer, so that no other request reads that answer. A
@@ -138,6 +138,3 @@ impl CarriedExchange for CarrierProcess {
         })
     }
 }
-
-/// From the start of the process until it has the claim; it needs some ten milliseconds.
-const START_TIMEOUT: Duration = Duration::from_secs(5);

@@ -9,7 +9,6 @@ mod online;
 mod rules;
 mod skipped;
 mod survey;
-mod timeouts;
 
 pub use self::listing::{Listing, list_anything, sign_in_with};
 pub use self::offline::{Candidate, NO_SERVER, candidates};

@@ -8,7 +8,6 @@ mod encrypted_key;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_transport::{ClientIdentity, HttpClient};
@@ -17,6 +16,7 @@ use thiserror::Error;
 use self::encrypted_key::KeyFault;
 use crate::error::LoadError;
 use crate::read;
+use crate::timeouts::IDENTITY_POLL_INTERVAL;
 
 /// Where a certificate and its key are.
 #[derive(Debug, Clone)]
@@ -170,7 +170,7 @@ impl Keeper {
     /// client keeps the certificate that it has.
     pub async fn keep(mut self) {
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(IDENTITY_POLL_INTERVAL).await;
             self.look();
         }
     }
@@ -210,8 +210,6 @@ fn encrypted_block(text: &str) -> Option<&str> {
 const BEGIN: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
 const END: &str = "-----END ENCRYPTED PRIVATE KEY-----";
 const LIMIT: usize = 256 * 1024;
-/// How soon a replaced file is noticed.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 #[cfg(feature = "encrypted-keys")]

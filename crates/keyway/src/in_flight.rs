@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::timeouts::IN_FLIGHT_POLL_INTERVAL;
 use keyway_store::{ClaimId, Generation, GrantKey};
 
 /// What a process must not end in the middle of: tokens that are renewed, and what is stored aside.
@@ -34,12 +35,12 @@ impl InFlight {
     ///
     /// Cancel safety: cancel safe; it only waits.
     pub async fn settled(&self, limit: Duration) -> bool {
-        let looks = limit.as_millis() / POLL_INTERVAL.as_millis();
+        let looks = limit.as_millis() / IN_FLIGHT_POLL_INTERVAL.as_millis();
         for _ in 0..looks {
             if self.is_settled() {
                 return true;
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+            tokio::time::sleep(IN_FLIGHT_POLL_INTERVAL).await;
         }
         self.is_settled()
     }
@@ -102,8 +103,6 @@ impl Drop for Storing {
         self.0.0.stores.fetch_sub(1, Ordering::Relaxed);
     }
 }
-
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 #[cfg(all(test, feature = "vault"))]
 mod tests {

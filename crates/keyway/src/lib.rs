@@ -99,6 +99,7 @@ pub mod runtime;
 pub mod settings;
 pub mod sign_in;
 pub mod status;
+mod timeouts;
 #[cfg(feature = "vault")]
 pub mod variables;
 #[cfg(feature = "vault")]

@@ -6,7 +6,6 @@ mod records;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_vault::parse_key;
@@ -23,6 +22,7 @@ pub use self::kept::{KeptVault, OpenVault};
 #[cfg(test)]
 pub(crate) use self::records::LISTS;
 pub(crate) use self::records::{Discovery, Registrations, ToolLists};
+use crate::timeouts::KEY_COMMAND_TIMEOUT;
 
 /// A command line of the person's own that prints the vault's key: 32 bytes, or 64 hexadecimal
 /// digits.
@@ -47,7 +47,8 @@ impl KeyCommand {
 
 impl KeySupplier for KeyCommand {
     fn supply(&self) -> io::Result<Secret<[u8; 32]>> {
-        let printed = keyway_transport::capture(&self.line, self.environment.clone(), TIME_LIMIT)?;
+        let printed =
+            keyway_transport::capture(&self.line, self.environment.clone(), KEY_COMMAND_TIMEOUT)?;
         parse_key(&printed).ok_or_else(|| {
             io::Error::other("the command printed neither 32 bytes nor 64 hexadecimal digits")
         })
@@ -60,9 +61,6 @@ impl fmt::Debug for KeyCommand {
         f.debug_struct("KeyCommand").finish_non_exhaustive()
     }
 }
-
-/// A password manager may have to ask a person first.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {

@@ -26,8 +26,9 @@ pub(super) struct Person {
     page: Mutex<Option<String>>,
     /// The code that the client has to show. Held like `page`.
     code: Mutex<Option<DeviceQuestion>>,
-    /// Relaxed, like `asked`: both are looked at to word an answer, and guard no other data.
+    /// Relaxed: it is looked at to word an answer, and guards no other data.
     is_queued: AtomicBool,
+    /// How often a person was asked. Relaxed, for the same reason.
     asked: AtomicU32,
 }
 

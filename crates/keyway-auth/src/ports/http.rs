@@ -90,13 +90,13 @@ impl HttpRequest {
 /// Whether a request has left: what was waited for before that is the connection, not the answer.
 ///
 /// Copies share what is marked.
+// Relaxed: it only decides from when time is counted, and guards no other data.
 #[derive(Debug, Clone, Default)]
 pub struct SentMark(Arc<AtomicBool>);
 
 impl SentMark {
     /// Says that the request leaves now.
     pub fn set(&self) {
-        // Relaxed: it only decides from when time is counted, and guards no other data.
         self.0.store(true, Ordering::Relaxed);
     }
 

@@ -198,14 +198,18 @@ async fn converse<T>(
 ) -> Result<T, CliError> {
     let cancelled = || Err(keyway::Error::Cancelled.into());
     let mut interrupts = Interrupts::listen();
+    // None of these is biased: a Ctrl-C at the very end may lose to the result, which is as good.
+    // Dropping `connect` closes what it opened.
     let session = tokio::select! {
         session = server.connect() => session?,
         () = interrupts.next() => return cancelled(),
     };
+    // Dropping `work` cancels its request at the server; the session stays and is closed below.
     let result = tokio::select! {
         result = work(server, &session) => result,
         () = interrupts.next() => cancelled(),
     };
+    // The second Ctrl-C: dropping `close` ends the connection without waiting for the server.
     tokio::select! {
         () = session.close() => {}
         () = interrupts.next() => {}

@@ -8,7 +8,7 @@ mod progress;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use clap::Args;
 use keyway::connect::{Isolation, harden_self};
@@ -34,6 +34,7 @@ use crate::signals;
 use crate::waiting::Waiting;
 
 pub(crate) use self::part::play;
+use crate::timeouts::{DEMO_JOURNAL_INTERVAL, DEMO_TOKEN_LIFETIME};
 
 /// Try Keyway on demo servers of every kind, on this machine only
 #[derive(Debug, Args)]
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
         environment: ProcessEnvironment::all(),
         isolation: isolation(),
         presenter,
-        token_life: TOKEN_LIFE,
+        token_life: DEMO_TOKEN_LIFETIME,
         events: context.events.clone(),
         now,
         clock: Arc::clone(&clock),
@@ -83,6 +84,8 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
                 Some(person) => show(arguments, context, (&demo, &open), person).await,
             }
         };
+        // Not biased: a signal in the moment of the end may lose. Dropping `shown` closes its
+        // connections and ends its children, before the servers that they talk to are closed.
         tokio::select! {
             shown = shown => shown,
             () = interrupted() => match person {
@@ -122,7 +125,7 @@ async fn check(
     let what = "visiting the demo servers, then letting a token expire".to_owned();
     let waiting = Waiting::start(context, what, None);
     let rows = collect(&mut Visits::start(open), (context, open), None).await;
-    let renewal = open.renew(&rows, clock, TOKEN_LIFE).await;
+    let renewal = open.renew(&rows, clock, DEMO_TOKEN_LIFETIME).await;
     drop(waiting);
     let outcome = Outcome::of_check(rows, renewal);
     let exit = if outcome.is_good() {
@@ -176,7 +179,7 @@ async fn show(
 /// Prints what the servers see, from the line after `known` on.
 async fn watch(context: &CommandContext, open: &Open, mut known: usize) -> Infallible {
     loop {
-        sleep(GLANCE).await;
+        sleep(DEMO_JOURNAL_INTERVAL).await;
         for seen in open.journal.after(known) {
             known += 1;
             let is_news = seen.event != Event::Accepted;
@@ -237,6 +240,7 @@ fn render(outcome: &Outcome<'_>, format: Format, context: &CommandContext) -> St
 
 /// Waits for a signal that ends the demo.
 async fn interrupted() {
+    // In no particular order: each ends the demo.
     tokio::select! {
         () = signals::interrupted() => {}
         () = signals::terminated() => {}
@@ -250,8 +254,3 @@ fn now() -> SystemTime {
 
 /// The server that is not approved beforehand.
 const LEFT: &str = "local";
-
-/// How long an access token lives: short enough to see it renewed.
-const TOKEN_LIFE: Duration = Duration::from_secs(60);
-/// How often the journal of the servers is looked at.
-const GLANCE: Duration = Duration::from_millis(250);

@@ -71,6 +71,8 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
         let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
         let candidates = chosen(candidates(&plugin)?, &plugin, &given)?;
         let mut interrupts = Interrupts::listen();
+        // Not biased: a Ctrl-C in the moment of the end may lose. Dropping `examine` closes its
+        // connections and ends the programs that it started.
         let examined = tokio::select! {
             examined = examine(candidates, arguments, context) => examined,
             () = interrupts.next() => Err(Error::Cancelled.into()),

@@ -8,7 +8,6 @@
 //! `Authorization` that is refused: of a failure it would conclude that it has to sign in itself.
 
 use std::io::{self, IsTerminal as _};
-use std::time::Duration;
 
 use clap::Args;
 use keyway::hand_outs::{HandOutError, HandOuts};
@@ -27,6 +26,7 @@ use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::timeouts::HEADERS_TIMEOUT;
 use crate::vault::{folders, open_vault, unasked_sources};
 
 /// Print headers for a client's `headersHelper`
@@ -147,7 +147,8 @@ impl Headers {
                     outs.dangerous_allow(&approved, SystemClock.wall())?;
                 }
             }
-            let headers = timeout(TIME_LIMIT, outs.headers(&approved, origin.as_deref())).await;
+            let headers =
+                timeout(HEADERS_TIMEOUT, outs.headers(&approved, origin.as_deref())).await;
             let headers = headers.map_err(|_| CliError::Late { server })??;
             let pairs = headers.iter().map(|(name, value)| {
                 let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -221,8 +222,6 @@ impl From<HandOutError> for CliError {
 const CLIENT_URL: &str = "CLAUDE_CODE_MCP_SERVER_URL";
 /// Every server refuses it, and it is told apart from a token that expired.
 const REFUSED: &str = "Bearer keyway-has-no-credential";
-/// Clients wait ten seconds.
-const TIME_LIMIT: Duration = Duration::from_secs(8);
 const WHAT_DIRECT_MEANS: &str = "\
 With `--direct` the client sends the access token to the server itself. Every program that runs as
 you can then ask Keyway for that token; which one asks cannot be known. The refresh token stays in

@@ -4,7 +4,6 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use keyway_code::Exit;
@@ -14,6 +13,7 @@ use crate::browser::Browser;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::timeouts::DASHBOARD_LINK_TIMEOUT;
 use crate::vault::folders;
 
 /// Open the dashboard of the running gateway in the browser
@@ -71,8 +71,8 @@ fn ask(socket: &Path) -> io::Result<Option<Secret<String>>> {
         return Err(io::Error::other("it belongs to another user"));
     }
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(DASHBOARD_LINK_TIMEOUT))?;
+    stream.set_write_timeout(Some(DASHBOARD_LINK_TIMEOUT))?;
     stream.write_all(REQUEST)?;
     let mut answer = String::new();
     stream.take(MOST_BYTES).read_to_string(&mut answer)?;
@@ -89,4 +89,3 @@ fn ask(socket: &Path) -> io::Result<Option<Secret<String>>> {
 const REQUEST: &[u8] =
     b"POST /dashboard/link HTTP/1.1\r\nHost: keyway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const MOST_BYTES: u64 = 16 * 1024;
-const PATIENCE: Duration = Duration::from_secs(5);

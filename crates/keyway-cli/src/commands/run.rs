@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use keyway::connect::Connection;
@@ -18,6 +17,7 @@ use keyway_mcp::aggregate::{AggregateSettings, Member, Naming, aggregate};
 use keyway_mcp::bridge::{
     BridgedServer, PipeReader, PipeWriter, bridge, bridge_explained, standard_pipes,
 };
+use keyway_mcp::timeouts::SIGN_IN_TIMEOUT;
 use keyway_mcp::tool_memory::ToolMemory;
 
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, tell_skipped};
@@ -163,6 +163,3 @@ fn lasting(connection: Connection) -> Connection {
     connection.link.reopen_lost_streams();
     connection
 }
-
-/// Less than the minute that most clients wait for a call.
-const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);

@@ -120,6 +120,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         service_manager::tell(service_manager::State::Ready);
         let stopping = Notify::new();
         let stop = async {
+            // In no particular order: each begins the shutdown, and neither is needed afterwards.
             tokio::select! {
                 () = ended_by_signal() => {}
                 () = end_of_input(), if arguments.while_input => {}
@@ -132,8 +133,9 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             tell_of_calls(context, activity.under_way());
             stopping.notify_one();
         };
-        let lose_patience = async {
+        let stop_by_force = async {
             stopping.notified().await;
+            // A second signal ends the wait for calls under way, as the time-out does.
             tokio::select! {
                 () = ended_by_signal() => {}
                 () = sleep(SHUTDOWN_TIMEOUT) => {}
@@ -143,9 +145,11 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             sleep(LAST_ANSWERS_TIMEOUT).await;
         };
         let serving = serve(listeners, Arc::clone(&gateway) as _, stop);
+        // Not biased: the first two end in good order, whichever is ready first, and the last two
+        // never end by themselves. Dropping `serving` closes the listeners and all connections.
         tokio::select! {
             () = serving => {}
-            () = lose_patience => {}
+            () = stop_by_force => {}
             () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 use super::say;
+use crate::timeouts::FRAME_INTERVAL;
 
 /// A line on the terminal that goes away when this is dropped.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl Countdown {
                     left / 60,
                     left % 60
                 ));
-                tokio::time::sleep(FRAME).await;
+                tokio::time::sleep(FRAME_INTERVAL).await;
             }
         })))
     }
@@ -40,4 +41,3 @@ impl Drop for Countdown {
 }
 
 const FRAMES: [&str; 4] = ["⠋", "⠙", "⠸", "⠴"];
-const FRAME: Duration = Duration::from_millis(250);

@@ -53,6 +53,7 @@ pub(crate) fn listener(about: &[About], file: Option<File>) -> Arc<dyn Listener>
 #[derive(Debug)]
 struct Debug {
     topics: Vec<Topic>,
+    /// Held for one line, which is never torn; standard error has a lock of its own.
     file: Option<Mutex<File>>,
     started: Instant,
 }

@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use keyway_secret::printable;
 
 use super::{LABEL, SERVICE_UNIT, SOCKET_UNIT, ServiceError, launchd_folder, systemd_folder};
+use crate::timeouts::SERVICE_ANSWER_TIMEOUT;
 
 /// The service manager of this machine, and where it and the gateway are found.
 #[derive(Debug, Clone)]
@@ -186,8 +186,10 @@ impl ServiceManager {
 fn answers(socket: &Path) -> bool {
     let ask = || -> Option<bool> {
         let mut stream = UnixStream::connect(socket).ok()?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
-        stream.set_write_timeout(Some(ANSWER_TIMEOUT)).ok()?;
+        stream.set_read_timeout(Some(SERVICE_ANSWER_TIMEOUT)).ok()?;
+        stream
+            .set_write_timeout(Some(SERVICE_ANSWER_TIMEOUT))
+            .ok()?;
         stream.write_all(HEALTH).ok()?;
         let mut answer = [0; HEALTHY.len()];
         stream.read_exact(&mut answer).ok()?;
@@ -250,5 +252,3 @@ fn agent() -> String {
 
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const HEALTHY: &[u8; 13] = b"HTTP/1.1 200 ";
-/// The first client waits until the program has started.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

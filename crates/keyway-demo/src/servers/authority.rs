@@ -23,6 +23,8 @@ pub(super) struct Authority {
     origin: String,
     life: Duration,
     journal: Journal,
+    /// Held for one request of the protocol, so that a code or a refresh token is used once; never
+    /// across an await.
     tokens: Mutex<Tokens>,
 }
 

@@ -11,6 +11,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::clock::DemoClock;
 use crate::credentials::{fingerprint, random_hex, secret};
+use crate::timeouts::CODE_LIFETIME;
 
 /// Everything that was registered, asked and issued.
 #[derive(Debug, Default)]
@@ -107,7 +108,7 @@ impl Tokens {
     pub(super) fn agree(&mut self, name: &str) -> Option<(Asked, String)> {
         let asked = self.questions.remove(&fingerprint(name))?;
         let code = secret()?;
-        let ends = self.clock.monotonic() + CODE_LIFE;
+        let ends = self.clock.monotonic() + CODE_LIFETIME;
         self.codes.insert(fingerprint(&code), (asked.clone(), ends));
         Some((asked, code))
     }
@@ -191,9 +192,6 @@ impl Tokens {
         Some(Issued { access, refresh })
     }
 }
-
-/// How long a code waits to be turned into tokens.
-const CODE_LIFE: Duration = Duration::from_secs(60);
 
 /// Clients and questions that are kept.
 const MOST: usize = 1000;

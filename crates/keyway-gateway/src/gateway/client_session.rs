@@ -57,10 +57,12 @@ pub(super) struct ClientSession {
     /// of `connection`. A migration that read it before looks again when it replaces the connection.
     is_initialized: AtomicBool,
     /// The number of sign-outs when the connection was opened.
-    /// Stored after the connection: a reader that sees the old count with the new connection only
-    /// looks once more.
+    /// `Release` and `Acquire`: stored after the connection, so a reader that sees the new count also
+    /// sees the new connection; one that sees the old count with the new connection only looks once
+    /// more.
     sign_out_count: AtomicU64,
-    /// Only ever set. See `connection` for its order.
+    /// Only ever set. `Release` and `Acquire` suffice, because the lock of `connection` orders it with
+    /// a migration: see there.
     is_over: AtomicBool,
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Metrics {
 }
 
 /// What is counted of one way in.
+///
+/// `Relaxed`: numbers to show, which guard no other data and need not agree to the last request.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     present: AtomicU64,

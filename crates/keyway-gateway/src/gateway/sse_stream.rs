@@ -8,7 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use keyway_transport::{Frame, RequestId};
+use keyway_transport::{Frame, RequestId, SHUTDOWN_TIMEOUT};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +16,7 @@ use keyway_mcp::jsonrpc::{self, METHOD_NOT_FOUND};
 
 use super::client_session::ClientSession;
 use super::reply;
-use crate::timeouts::{INITIALIZE_TIMEOUT, SHUTDOWN_POLL, SHUTDOWN_TIMEOUT};
+use crate::timeouts::{INITIALIZE_TIMEOUT, SHUTDOWN_POLL};
 
 /// One client and its stream.
 #[derive(Debug)]

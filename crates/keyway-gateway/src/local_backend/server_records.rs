@@ -15,6 +15,7 @@ use crate::dashboard::{ChangeCounter, Changes, Consent, ServerId, Tool};
 /// What is known of all servers.
 #[derive(Debug, Default)]
 pub(super) struct ServerRecords {
+    /// Held for one look or one change, never across an await.
     all: Mutex<HashMap<ServerId, ServerRecord>>,
     changed: ChangeCounter,
 }

@@ -234,8 +234,8 @@ impl Guard {
                 false => std::future::pending().await,
             }
         };
-        // Not biased: both only wait, and dropping one withdraws its question.
         let answered = timeout(TOOL_QUESTION_TIMEOUT, async {
+            // Not biased: both only wait, and dropping one withdraws its question.
             tokio::select! {
                 answer = answer => answer.unwrap_or_default(),
                 answer = elicited => answer,

@@ -15,6 +15,7 @@ use crate::sessions::Values;
 
 use super::PostgresGrants;
 use super::sealed::{Place, REFRESH};
+use crate::timeouts::CLAIM_RETRY_PAUSE;
 
 /// What happens to the claim of a living owner that is older than its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +197,7 @@ impl PostgresGrants {
                     return;
                 }
                 drop(store);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(CLAIM_RETRY_PAUSE).await;
             }
         });
     }
@@ -347,4 +348,3 @@ const CLAIMS: &str =
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND claim IS NOT NULL";
 /// Others may claim and give back between our statements, each time once more.
 const TRIES: usize = 8;
-const PAUSE: Duration = Duration::from_millis(500);

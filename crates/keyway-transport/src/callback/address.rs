@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 use url::{Host, Url};
 
-use crate::times::ACCEPT_RETRY_DELAY;
+use crate::timeouts::ACCEPT_RETRY_DELAY;
 
 /// Where an answer is received.
 #[derive(Debug, Clone)]

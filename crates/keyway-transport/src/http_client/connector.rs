@@ -25,7 +25,7 @@ use super::stream::Stream;
 use super::tls::{Configs, Tls};
 use super::{AGENT, Purpose};
 use crate::network_cause::{TlsHandshakeFailed, TunnelRefused};
-use crate::times::{CONNECT_TIMEOUT, FAMILY_HEAD_START, TCP_KEEPALIVE};
+use crate::timeouts::{CONNECT_TIMEOUT, FAMILY_HEAD_START, TCP_KEEPALIVE};
 
 /// Makes connections for one client.
 #[derive(Debug)]

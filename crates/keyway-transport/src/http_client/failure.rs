@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::error::TransportError;
 use crate::network_cause::{find_cause, is_tls_failure};
-use crate::times::CONNECT_TIMEOUT;
+use crate::timeouts::CONNECT_TIMEOUT;
 
 /// Why there is no answer, and what that says about sending the request again.
 #[derive(Debug)]

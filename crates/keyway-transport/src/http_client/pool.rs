@@ -20,7 +20,7 @@ use super::failure::{ConnectFailure, SendError};
 use super::server_address::ServerAddress;
 use super::stream::Stream;
 use super::{MAX_HEADER_BYTES, Purpose, Request};
-use crate::times::{PING_TIMEOUT, POOL_IDLE_TIMEOUT};
+use crate::timeouts::{PING_TIMEOUT, POOL_IDLE_TIMEOUT};
 
 /// The connections of one client.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::body_buffer::BodyBuffer;
 use crate::error::TransportError;
 use crate::frame::FrameError;
 use crate::message_memory::MemoryReservation;
-use crate::times::DRAIN_TIMEOUT;
+use crate::timeouts::DRAIN_TIMEOUT;
 
 /// A connection that has changed to another protocol.
 #[cfg(feature = "ws")]

@@ -25,7 +25,7 @@ use super::own_process::{drop_streams, exit_code, parent_of};
 use super::report::Report;
 use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 use super::stage::LaunchStage;
-use crate::times::BUSY_DELAY;
+use crate::timeouts::BUSY_DELAY;
 
 /// Reads a spec from standard input, isolates this process and starts the program.
 ///

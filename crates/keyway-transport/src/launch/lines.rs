@@ -105,9 +105,9 @@ impl Lines {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
+            self.unyielded = 0;
             // A grandchild may hold the pipe open: what comes after the exit is not waited for.
             // Not biased: what is in the pipe was read above.
-            self.unyielded = 0;
             tokio::select! {
                 ready = self.pipe.readable() => ready?,
                 () = self.ended.exited_and_drained() => return Ok(false),

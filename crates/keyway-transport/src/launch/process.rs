@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::LAUNCH_ARG;
 use super::own_process::LAUNCH_MARK;
-use crate::times::{PIPE_DRAIN_TIMEOUT, TERMINATE_STEP_TIMEOUT};
+use crate::timeouts::{PIPE_DRAIN_TIMEOUT, TERMINATE_STEP_TIMEOUT};
 
 /// A running child and whatever it starts; killed when dropped.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ use super::own_process::{
 use super::report::Report;
 use super::stage::LaunchStage;
 use crate::harden::harden_self;
-use crate::times::TERMINATE_STEP_TIMEOUT;
+use crate::timeouts::TERMINATE_STEP_TIMEOUT;
 
 /// Starts the first process and stays until it has ended; returns its exit status.
 ///

@@ -15,7 +15,7 @@ use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::responses::{same_id, without_line_breaks};
 use crate::send_queue::MessageClass;
-use crate::times::{MAX_REOPEN_DELAY, REOPEN_DELAY, SIGN_IN_TIMEOUT};
+use crate::timeouts::{MAX_REOPEN_DELAY, NEW_SESSION_TIMEOUT, REOPEN_DELAY};
 
 /// The stream in force and what was said to begin its session.
 ///
@@ -186,7 +186,7 @@ impl Shared {
                 _ => self.current.handshake(),
             };
             let error = match self
-                .open(Opening::Again(handshake_to_repeat), SIGN_IN_TIMEOUT)
+                .open(Opening::Again(handshake_to_repeat), NEW_SESSION_TIMEOUT)
                 .await
             {
                 Ok(endpoint) => return Ok(endpoint),

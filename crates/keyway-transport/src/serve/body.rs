@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::timeouts::ActiveRequest;
+use super::timeout_stream::ActiveRequest;
 
 /// What is still to be sent.
 #[derive(Debug)]

@@ -18,12 +18,12 @@ use tokio::time::timeout;
 
 use super::body::{Content, ResponseBody};
 use super::sockets::Peer;
-use super::timeouts::ActiveRequest;
+use super::timeout_stream::ActiveRequest;
 use super::upgraded::UpgradedStream;
 use super::{SocketPair, peer_user};
 use crate::body_buffer::BodyBuffer;
 use crate::message_memory::MemoryReservation;
-use crate::times::BODY_CHUNK_TIMEOUT;
+use crate::timeouts::BODY_CHUNK_TIMEOUT;
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::time::sleep;
 
-use crate::times::ACCEPT_RETRY_DELAY;
+use crate::timeouts::ACCEPT_RETRY_DELAY;
 
 /// The sender of a request, as far as the kernel vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

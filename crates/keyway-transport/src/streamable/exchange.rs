@@ -21,7 +21,7 @@ use crate::event_stream::EventStream;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{Media, Response};
 use crate::responses::{self, ServerMessage};
-use crate::times::{ERROR_BODY_TIMEOUT, OWN_REQUEST_TIMEOUT, SIGN_IN_TIMEOUT};
+use crate::timeouts::{ERROR_BODY_TIMEOUT, NEW_SESSION_TIMEOUT, OWN_REQUEST_TIMEOUT};
 
 impl Shared {
     /// Sends a request and reports its answer or its failure.
@@ -72,7 +72,7 @@ impl Shared {
                 _ => self.sessions.current(),
             };
             if let Some(over) = session.as_ref().filter(|session| session.has_ended()) {
-                Box::pin(self.replace_session(over, SIGN_IN_TIMEOUT)).await?;
+                Box::pin(self.replace_session(over, NEW_SESSION_TIMEOUT)).await?;
                 continue;
             }
             let response = self.post(message, session.as_deref()).await?;

@@ -18,7 +18,7 @@ use crate::event_stream::EventStream;
 use crate::frame::Frame;
 use crate::http_client::{Media, Response};
 use crate::responses::without_line_breaks;
-use crate::times::{MAX_HOLD, STREAM_HEALTHY_AFTER, STREAM_RETRY_DELAY};
+use crate::timeouts::{MAX_HOLD, STREAM_HEALTHY_AFTER, STREAM_RETRY_DELAY};
 
 /// Where a stream continues after its connection ended.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ use crate::error::TransportError;
 use crate::frame::Frame;
 use crate::message_memory::MemoryReservation;
 use crate::responses::{answer_event, without_line_breaks};
-use crate::times::CLOSE_TIMEOUT;
+use crate::timeouts::CLOSE_TIMEOUT;
 
 /// Everything that is read comes through here.
 pub(super) struct Reader {

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::{Phase, Shared, Socket};
-use crate::times::CLOSE_TIMEOUT;
+use crate::timeouts::CLOSE_TIMEOUT;
 
 /// Everything that is written goes through here.
 pub(super) struct Writer {

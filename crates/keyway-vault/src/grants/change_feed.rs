@@ -7,6 +7,7 @@ use keyway_store::{ChangeFeed, StoreError};
 use rusqlite::Connection;
 
 use crate::error::VaultError;
+use crate::timeouts::CHANGE_POLL_INTERVAL;
 
 /// Reads through a connection of its own: `data_version` counts the writes of other connections.
 pub(super) struct SqliteChangeFeed {
@@ -63,7 +64,7 @@ impl ChangeFeed for SqliteChangeFeed {
             if left.is_zero() {
                 return Ok(false);
             }
-            std::thread::sleep(left.min(INTERVAL));
+            std::thread::sleep(left.min(CHANGE_POLL_INTERVAL));
         }
     }
 }
@@ -77,5 +78,3 @@ impl fmt::Debug for SqliteChangeFeed {
 }
 
 const ACTION: &str = "report changes";
-/// Asking costs microseconds: SQLite compares a number in shared memory.
-const INTERVAL: Duration = Duration::from_millis(200);

@@ -16,6 +16,7 @@ use crate::folders::Folder;
 use crate::seal::KeyId;
 
 use crate::owner::{SUFFIX, is_there, remove_dead};
+use crate::timeouts::USERS_POLL_INTERVAL;
 
 /// A file that is locked for as long as the sign-in is in use.
 ///
@@ -90,7 +91,7 @@ pub(super) fn stop_users(
     let told = users.len();
     let end = Instant::now() + timeout;
     while !users.is_empty() && Instant::now() < end {
-        std::thread::sleep(INTERVAL);
+        std::thread::sleep(USERS_POLL_INTERVAL);
         users.retain(is_held);
     }
     Ok(StoppedUsers::new(told - users.len(), users.len()))
@@ -113,4 +114,3 @@ fn prefix(grant: &GrantKey) -> String {
 }
 
 const FOLDER: &str = "users";
-const INTERVAL: Duration = Duration::from_millis(10);

@@ -11,6 +11,7 @@ use keyway_secret::Secret;
 use crate::error::VaultError;
 use crate::key_source::{KeyringAbsence, SourceKind};
 use crate::seal::{KEY_BYTES, Key};
+use crate::timeouts::KEYRING_TIME_LIMIT;
 
 /// An OS keyring, as far as the vault needs one.
 ///
@@ -140,6 +141,3 @@ fn bounded<T: Send + 'static>(
         }),
     }
 }
-
-/// How long one call may take where no person is asked.
-pub const KEYRING_TIME_LIMIT: Duration = Duration::from_secs(3);

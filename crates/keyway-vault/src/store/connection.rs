@@ -10,6 +10,7 @@ use rustix::fs::{Access, StatVfsMountFlags};
 use super::library;
 use crate::error::{Obstacle, VaultError};
 use crate::folders::Folder;
+use crate::timeouts::{BUSY_TIMEOUT, CHECKPOINT_BUSY_TIMEOUT};
 
 /// An open database, and what keeps it from being changed.
 pub(super) struct Opened {
@@ -58,7 +59,7 @@ pub(super) fn open_alone(folder: &Folder, name: &str) -> Result<Opened, VaultErr
 
 /// Opens the database for reading and writing.
 pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError> {
-    let deadline = Instant::now() + BUSY;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         // Changing to the log mode and recovering a log take a lock without waiting for it.
         match try_open(folder).and_then(|connection| {
@@ -189,7 +190,7 @@ pub(super) fn impatiently<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    connection.busy_timeout(MOMENT)?;
+    connection.busy_timeout(CHECKPOINT_BUSY_TIMEOUT)?;
     let result = work(connection);
     connection.busy_handler(Some(wait_for_others))?;
     result
@@ -203,7 +204,7 @@ pub(super) fn impatiently<T>(
 fn wait_for_others(attempt: i32) -> bool {
     let spread = u64::from(std::process::id()).wrapping_add(attempt.unsigned_abs().into()) % 5;
     std::thread::sleep(Duration::from_millis(1 + spread));
-    u128::from(attempt.unsigned_abs()) * AVERAGE_MS < BUSY.as_millis()
+    u128::from(attempt.unsigned_abs()) * AVERAGE_MS < BUSY_TIMEOUT.as_millis()
 }
 
 /// Refuses what is not a vault, or that of a newer version.
@@ -254,11 +255,7 @@ pub(super) const LOG: &str = "vault.db-wal";
 pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 const OPEN: &str = "be opened";
 pub(super) const PREPARE: &str = "prepare its tables";
-/// How long to wait for other processes.
-const BUSY: Duration = Duration::from_secs(5);
 const AVERAGE_MS: u128 = 3;
-/// How long to wait where it can as well be done later.
-const MOMENT: Duration = Duration::from_millis(250);
 pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 /// One step per schema version; a step that was released never changes.
 const MIGRATIONS: [&str; 3] = [

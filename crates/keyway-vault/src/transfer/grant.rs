@@ -1,7 +1,5 @@
 //! Moving a sign-in out of a vault and into one.
 
-use std::time::Duration;
-
 use keyway_secret::Secret;
 use keyway_store::{Claim, Generation, GrantKey, GrantStore as _, Timestamp, Tokens};
 use zeroize::Zeroizing;
@@ -13,9 +11,7 @@ use crate::fields::{number, put, take};
 use crate::grants;
 use crate::seal::KeyId;
 use crate::store::{Namespace, Scope, Sealed, Vault};
-
-/// For how long a sealed sign-in can be imported.
-pub const MOVE_LIFETIME: Duration = Duration::from_secs(60 * 60);
+use crate::timeouts::{MOVE_CLAIM_LIFETIME, MOVE_LIFETIME};
 
 /// What is to be moved.
 #[derive(Debug, Clone)]
@@ -213,7 +209,7 @@ impl Vault {
         let Some(stored) = self.read(grant)? else {
             return Ok(None);
         };
-        match self.claim(grant, stored.generation, CLAIM_LIFETIME)? {
+        match self.claim(grant, stored.generation, MOVE_CLAIM_LIFETIME)? {
             Claim::Held { .. } => Err(VaultError::Busy),
             Claim::NeedsReauth => Err(TransferFault::NeedsReauth.into()),
             Claim::Absent => Ok(None),
@@ -306,7 +302,6 @@ const KEYS: &str = "transfer-keys";
 const PRIVATE: &str = "private";
 const MOVED: &str = "moved";
 const IMPORTED: &str = "imported";
-const CLAIM_LIFETIME: Duration = Duration::from_secs(30);
 /// How often the sign-in may be renewed by others meanwhile before it is given up.
 const GENERATIONS: usize = 3;
 

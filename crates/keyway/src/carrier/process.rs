@@ -11,7 +11,6 @@
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle};
 use keyway_auth::ports::CarriedClaim;
@@ -26,6 +25,7 @@ use tokio::time::timeout;
 use super::message::{FromCarrier, Job, ToCarrier, read, write};
 use crate::runtime::TokioTasks;
 use crate::sign_in::Stores;
+use crate::timeouts::CARRIER_JOB_TIMEOUT;
 use crate::vault::KeptVault;
 
 /// Works as a carrier until the claim has ended, and exits.
@@ -44,7 +44,7 @@ fn carry(stream: StdStream) -> io::Result<()> {
         .block_on(async {
             let _deaf = ignore_signals()?;
             let mut stream = UnixStream::from_std(stream)?;
-            let job = timeout(JOB_TIMEOUT, read(&mut stream)).await??;
+            let job = timeout(CARRIER_JOB_TIMEOUT, read(&mut stream)).await??;
             let carrier = Carrier::take(job)?;
             carrier.serve(&mut stream).await;
             Ok(())
@@ -136,6 +136,3 @@ fn identity(name: String) -> ClientIdentity {
     }
     ClientIdentity::new(name)
 }
-
-/// For the first message, which is under way when the process starts.
-const JOB_TIMEOUT: Duration = Duration::from_secs(10);

@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use super::REPORT;
 use super::listing::{Listing, list_anything};
 use super::offline::candidates;
-use super::timeouts::{EXTRA_TIMEOUT, SERVER_TIMEOUT};
 use crate::diagnosis::{
     Diagnosis, Evidence, Finding, Speaks, callback_port, refine, refine_session,
 };
 use crate::host::{Approved, ChildLines, Error, Plan, Plugin};
+use crate::timeouts::{EXPLANATION_TIMEOUT, SERVER_EXAMINATION_TIMEOUT};
 
 /// Examines one server to its first fault; `None` if there is no such server.
 ///
@@ -80,7 +80,7 @@ impl OnlineCheck {
     pub fn new(ready: Approved<Plan>, known: Diagnosis) -> Self {
         let limit = match ready.start_limit() {
             longer if longer > DEFAULT_TIMEOUT => longer,
-            _ => SERVER_TIMEOUT,
+            _ => SERVER_EXAMINATION_TIMEOUT,
         };
         Self {
             ready,
@@ -187,7 +187,7 @@ impl OnlineCheck {
             return None;
         }
         let offered = self.ready.offers_oauth();
-        let offered = timeout(left.min(EXTRA_TIMEOUT), offered).await;
+        let offered = timeout(left.min(EXPLANATION_TIMEOUT), offered).await;
         matches!(offered, Ok(Ok(()))).then(|| Finding::prefer_oauth(self.ready.server()))
     }
 
@@ -260,7 +260,7 @@ impl OnlineCheck {
             }
             None
         };
-        timeout(left.min(EXTRA_TIMEOUT), trying)
+        timeout(left.min(EXPLANATION_TIMEOUT), trying)
             .await
             .ok()
             .flatten()

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use keyway_transport::ChildStream;
 
 use super::Host;
+use crate::timeouts::LAST_LINES_TIMEOUT;
 
 /// The last lines, already redacted where they come from.
 ///
@@ -54,4 +54,3 @@ impl ChildLines {
 
 const LINES: usize = 20;
 const LONGEST_LINE: usize = 1000;
-const LAST_LINES_TIMEOUT: Duration = Duration::from_millis(100);

@@ -27,6 +27,9 @@ use crate::observed_authorizer::{ObservedAuthorizer, sanitized};
 #[cfg(feature = "stdio")]
 use crate::runtime::SharedClock;
 use crate::sign_in::look_after;
+use crate::timeouts::HTTP_PROBE_TIMEOUT;
+#[cfg(feature = "ws")]
+use crate::timeouts::WS_PROBE_TIMEOUT;
 
 impl Host {
     /// Connects to a server, or prepares to where the transport needs no handshake.
@@ -121,13 +124,17 @@ impl Host {
             #[cfg(feature = "ws")]
             Transport::Ws => (
                 keyway_transport::connect_ws(url, authorizer, &self.http).await?,
-                OfferedEras::Both { probe: WS_PROBE },
+                OfferedEras::Both {
+                    probe: WS_PROBE_TIMEOUT,
+                },
             ),
             #[cfg(not(feature = "ws"))]
             Transport::Ws => return Err(ConnectError::NotBuiltIn { feature: "ws" }),
             _ => (
                 connect_http(url, authorizer, &self.http)?,
-                OfferedEras::Both { probe: HTTP_PROBE },
+                OfferedEras::Both {
+                    probe: HTTP_PROBE_TIMEOUT,
+                },
             ),
         })
     }
@@ -233,8 +240,3 @@ impl Host {
         events.watch(&target.spec.name)
     }
 }
-
-const HTTP_PROBE: Duration = Duration::from_secs(30);
-/// Old servers may not answer a question that they do not know.
-#[cfg(feature = "ws")]
-const WS_PROBE: Duration = Duration::from_secs(3);

@@ -1,11 +1,7 @@
 //! What `config.toml` and the entry say, in the engine's own terms. The person stands above the
 //! entry.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 #[cfg(feature = "stdio")]
-use std::time::Duration;
-
 use keyway_auth::oauth::{
     Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
     KeptToken, PkceRule, ResourceRule, Settings, SigningKey,
@@ -17,11 +13,15 @@ use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
 #[cfg(feature = "stdio")]
 use keyway_transport::{ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, HostEnv, Inherit};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Host;
 use crate::connect::Target;
 use crate::settings::{self, Dpop, Grant, SecretSource, ServerOAuth};
 use crate::sign_in::{Accounts, endpoints, entry_text, resource};
+#[cfg(feature = "stdio")]
+use crate::timeouts::SECRET_COMMAND_TIMEOUT;
 
 /// Puts together how to sign in to one server.
 pub(super) fn settings(
@@ -238,7 +238,7 @@ fn secret(host: &Host, source: &SecretSource) -> Assertion {
             Assertion::new(move || {
                 let (host, words) = (host.clone(), words.clone());
                 Box::pin(async move {
-                    let printed = program(&host, words).run(COMMAND_TIME).await;
+                    let printed = program(&host, words).run(SECRET_COMMAND_TIMEOUT).await;
                     trimmed(printed.ok()?)
                 })
             })
@@ -265,6 +265,3 @@ fn trimmed(bytes: Secret<Vec<u8>>) -> Option<Secret<String>> {
     let text = text.trim_end_matches(['\n', '\r']);
     (!text.is_empty()).then(|| Secret::new(text.to_owned()))
 }
-
-#[cfg(feature = "stdio")]
-const COMMAND_TIME: Duration = Duration::from_secs(10);

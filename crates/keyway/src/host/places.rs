@@ -13,11 +13,12 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use keyway_secret::{Clock as _, SystemClock};
 
 use super::process::ProcessEnvironment;
+use crate::timeouts::PLACE_RECORD_GRACE;
 
 /// Returns the places that do not depend on variables, those that variables name, and those that a
 /// gateway recorded.
@@ -172,7 +173,7 @@ fn recorded(folder: &Path) -> Vec<PathBuf> {
 fn is_old(file: &Path) -> bool {
     let written = fs::metadata(file).and_then(|found| found.modified());
     let age = written.map(|written| SystemClock.wall().duration_since(written));
-    age.is_ok_and(|age| age.is_ok_and(|age| age > GONE_AFTER))
+    age.is_ok_and(|age| age.is_ok_and(|age| age > PLACE_RECORD_GRACE))
 }
 
 /// The folders below a `KEYWAY_HOME`.
@@ -181,8 +182,6 @@ const HOME_FOLDERS: [&str; 3] = ["config", "data", "runtime"];
 const MAX_RECORDS: usize = 256;
 /// Records that are looked at, those of places that are gone included.
 const MAX_FILES: usize = 1024;
-/// How long a gateway has to make what it recorded.
-const GONE_AFTER: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
 mod tests {

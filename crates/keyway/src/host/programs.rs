@@ -4,7 +4,6 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest as _};
@@ -25,6 +24,7 @@ use crate::approval::Protection;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
 use crate::events::Kind;
 use crate::settings::{self, Confinement, SandboxProfile};
+use crate::timeouts::STDIO_PROBE_TIMEOUT;
 
 /// What starts programs.
 #[derive(Debug, Clone)]
@@ -113,7 +113,9 @@ impl Host {
         });
         let (connection, level) = server.open(&self.launcher_for(target)).await?;
         observer.note(Topic::Transport, || format!("started; isolation: {level}"));
-        let offer = OfferedEras::Both { probe: STDIO_PROBE };
+        let offer = OfferedEras::Both {
+            probe: STDIO_PROBE_TIMEOUT,
+        };
         Ok(Connected {
             connection,
             level: Some(level),
@@ -284,6 +286,3 @@ fn program_path(command: &Secret<String>, root: &Path) -> Secret<String> {
     }
     command.clone()
 }
-
-/// Old servers may not answer a question that they do not know.
-const STDIO_PROBE: Duration = Duration::from_secs(3);

@@ -30,6 +30,7 @@ use crate::env_filter::withheld;
 use crate::health::{Checked, Health};
 use crate::remembered_tools::RememberedTools;
 use crate::sign_in::SignInGate;
+use crate::timeouts::OPEN_PROBE_TIMEOUT;
 
 impl Approved<Plan> {
     /// Returns the plan.
@@ -381,5 +382,3 @@ impl Approved<Plan> {
         }
     }
 }
-
-const OPEN_PROBE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -2,12 +2,12 @@
 //! a renewal that another process left behind is made up for.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use keyway_auth::oauth::OAuth;
 use keyway_transport::Link;
 
-use super::orphans::{LOOK_INTERVAL, OrphanWatch};
+use super::orphans::OrphanWatch;
+use crate::timeouts::{ATTENDANCE_POLL_INTERVAL, ORPHAN_POLL_INTERVAL};
 
 /// Looks after a connection for as long as it is held.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn look_after(oauth: OAuth, orphans: Arc<OrphanWatch>, link: &Arc<dyn
 
 async fn attend(oauth: OAuth, link: Weak<dyn Link>) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(ATTENDANCE_POLL_INTERVAL).await;
         let Some(link) = link.upgrade() else { return };
         if oauth.is_stop_requested() {
             link.end_session().await;
@@ -36,7 +36,7 @@ async fn attend(oauth: OAuth, link: Weak<dyn Link>) {
 /// renewal takes as long as its server.
 async fn recover(oauth: OAuth, orphans: Arc<OrphanWatch>, link: Weak<dyn Link>) {
     loop {
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(ORPHAN_POLL_INTERVAL).await;
         if link.upgrade().is_none() {
             return;
         }
@@ -48,5 +48,3 @@ async fn recover(oauth: OAuth, orphans: Arc<OrphanWatch>, link: Weak<dyn Link>) 
         }
     }
 }
-
-const LOOK: Duration = Duration::from_millis(250);

@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::timeouts::ORPHAN_POLL_INTERVAL;
 use keyway_store::{GrantKey, GrantStore};
 
 /// Looks for orphaned claims, once for all connections of a process.
@@ -33,7 +34,7 @@ impl OrphanWatch {
     /// wait for a disk.
     pub(crate) fn has(&self, grant: &GrantKey) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = |look: &Look| look.at.elapsed() < LOOK_INTERVAL;
+        let is_recent = |look: &Look| look.at.elapsed() < ORPHAN_POLL_INTERVAL;
         if !last.as_ref().is_some_and(is_recent) {
             // A store that cannot be read has no news.
             let orphans = self.grants.orphans().unwrap_or_default();
@@ -51,6 +52,3 @@ impl fmt::Debug for OrphanWatch {
         f.debug_struct("OrphanWatch").finish_non_exhaustive()
     }
 }
-
-/// How often the store is asked; grace periods are ten seconds and more.
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(4);

@@ -118,10 +118,10 @@ impl RecordStore for MemoryRecords {
 }
 
 /// Documents for the life of the process, each until it expires.
-/// The lock is held for one operation on the map; the clock is asked before it is taken.
 #[derive(Debug)]
 struct MemoryDocuments {
     clock: Arc<dyn Clock>,
+    /// Held for one operation on the map; the clock is asked before it is taken.
     all: Mutex<HashMap<String, Document>>,
 }
 

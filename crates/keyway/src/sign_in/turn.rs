@@ -4,13 +4,13 @@ use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use blake2::{Blake2b256, Digest as _};
 use keyway_auth::ports::{Declined, Turn};
 use keyway_store::GrantKey;
 use rustix::fs::{Mode, OFlags};
 
+use crate::timeouts::{SIGN_IN_TURN_POLL_INTERVAL, SIGN_IN_TURN_TIMEOUT};
 use crate::vault::KeptVault;
 
 /// The right to ask; given back when it is dropped.
@@ -49,10 +49,10 @@ pub(super) async fn take(
                 }
                 Err(TryLockError::Error(_)) => return false,
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(SIGN_IN_TURN_POLL_INTERVAL).await;
         }
     };
-    let is_ours = tokio::time::timeout(PATIENCE, locked).await;
+    let is_ours = tokio::time::timeout(SIGN_IN_TURN_TIMEOUT, locked).await;
     if !is_ours.unwrap_or(false) {
         return None;
     }
@@ -131,9 +131,6 @@ fn name(key: &GrantKey) -> String {
         .collect();
     format!("sign-in-{digits}")
 }
-
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
 mod tests;

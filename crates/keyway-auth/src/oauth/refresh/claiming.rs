@@ -222,7 +222,7 @@ impl OAuthEngine {
         let (grant, tasks) = (self.grant.handle(), Arc::clone(&self.tasks));
         self.tasks.spawn(Box::pin(async move {
             loop {
-                tasks.sleep(END_PAUSE).await;
+                tasks.sleep(COMMIT_MAX_PAUSE).await;
                 let end = end.clone();
                 let ended = grant.with(move |store, key| end(store, key, claim));
                 if ended.await.is_ok() {
@@ -266,4 +266,3 @@ impl ClaimAnswer {
 
 const READS_PER_CLAIM: u32 = 10;
 const END_TRIES: u32 = 5;
-const END_PAUSE: Duration = COMMIT_MAX_PAUSE;

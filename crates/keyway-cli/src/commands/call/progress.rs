@@ -17,6 +17,7 @@ use crate::report::Verbosity;
 pub(super) struct Line {
     is_shown: bool,
     /// Whether the server has told its progress: then the spinner gives way.
+    /// Relaxed: it guards no other data; a spinner that sees it late draws one frame too many.
     news: Arc<AtomicBool>,
 }
 

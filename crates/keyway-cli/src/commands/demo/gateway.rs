@@ -2,7 +2,7 @@
 //! variables of this run and ends with it.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use keyway::vault::Folders;
 use keyway_demo::Demo;
@@ -11,6 +11,9 @@ use tokio::time::sleep;
 
 use crate::commands::open;
 use crate::environment::ProcessEnvironment;
+use crate::timeouts::{
+    DEMO_GATEWAY_POLL_INTERVAL, DEMO_GATEWAY_START_TIMEOUT, DEMO_GATEWAY_STOP_TIMEOUT,
+};
 
 /// The process.
 #[derive(Debug)]
@@ -57,11 +60,11 @@ impl Gateway {
     pub(super) async fn link(&self) -> Option<Secret<String>> {
         let socket = self.folders.runtime.join("gateway.sock");
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < DEMO_GATEWAY_START_TIMEOUT {
             if let Ok(link) = open::link(&socket) {
                 return Some(link);
             }
-            sleep(LOOK_AGAIN).await;
+            sleep(DEMO_GATEWAY_POLL_INTERVAL).await;
         }
         None
     }
@@ -72,11 +75,11 @@ impl Drop for Gateway {
         // It ends with its input.
         drop(self.child.stdin.take());
         let begun = Instant::now();
-        while begun.elapsed() < GOODBYE {
+        while begun.elapsed() < DEMO_GATEWAY_STOP_TIMEOUT {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(DEMO_GATEWAY_POLL_INTERVAL);
         }
         drop(self.child.kill());
         drop(self.child.wait());
@@ -85,6 +88,3 @@ impl Drop for Gateway {
 
 /// What it needs of the person's environment.
 const KEPT: [&str; 4] = ["HOME", "LANG", "PATH", "TMPDIR"];
-const PATIENCE: Duration = Duration::from_secs(10);
-const GOODBYE: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);

@@ -1,13 +1,13 @@
 //! The person in front of the demo: gets the consent page in a browser, or its address.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::time::Duration;
 
 use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::browser::Browser;
+use crate::timeouts::DEMO_CONSENT_TIMEOUT;
 
 /// Shows the consent page to the person.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Person {
     /// the address is printed.
     pub(super) async fn patience(&self) {
         match self.browser {
-            Some(_) => sleep(PATIENCE).await,
+            Some(_) => sleep(DEMO_CONSENT_TIMEOUT).await,
             None => self.asked.notified().await,
         }
     }
@@ -56,6 +56,3 @@ impl Presenter for Person {
         Ok(())
     }
 }
-
-/// How long the table waits for a person in front of a browser.
-const PATIENCE: Duration = Duration::from_secs(120);

@@ -175,6 +175,7 @@ fn now() -> u64 {
 /// Writes down what happens, up to a limit.
 #[derive(Debug, Default)]
 struct Journal {
+    /// Events, and lines of debugging. Held for one line; events come from several threads.
     lines: Mutex<(Vec<String>, Vec<String>)>,
 }
 

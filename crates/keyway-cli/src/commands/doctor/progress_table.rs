@@ -16,6 +16,8 @@ use crate::report::Verbosity;
 pub(super) struct ProgressTable {
     is_shown: bool,
     width: usize,
+    /// Held while a change is drawn, so that two servers never draw into each other's lines; never
+    /// across an await.
     lines: Mutex<Lines>,
 }
 

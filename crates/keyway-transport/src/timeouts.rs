@@ -40,8 +40,9 @@ pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// For a request that the transport makes on its own behalf.
 pub(crate) const OWN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// For a new session after a sign-out: as long as a client waits, since a person may sign in.
-pub(crate) const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(60);
+/// For a new session after a sign-out: as long as a client waits, since a person may sign in. Longer
+/// than a call waits for that (`keyway_mcp::timeouts::SIGN_IN_TIMEOUT`), so that the call says why.
+pub(crate) const NEW_SESSION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Before a `GET` stream is opened again, doubled with each failure.
 pub(crate) const STREAM_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A stream that lasted this long was worth opening, and failures are counted from zero.

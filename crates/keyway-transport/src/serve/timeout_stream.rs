@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::request_head::{HeadLengths, HeadScanner};
-use crate::times::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
+use crate::timeouts::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
 
 /// What a connection is doing, as far as waiting for its peer is concerned.
 ///
