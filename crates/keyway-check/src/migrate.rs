@@ -3,6 +3,8 @@
 //! What is to be written is decided in `keyway_lint::migrate`. Here it is made sure that a value
 //! is in an ignored file of its owner's, on the disk, before the literal goes.
 
+mod error;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,21 +15,23 @@ use keyway_config::env_file;
 use keyway_config::environment::Environment as _;
 use keyway_config::plugin::Plugin;
 use keyway_lint::migrate::env::{EnvChange, EnvPlan};
-use keyway_lint::migrate::{EnvObstacle, PluginFiles};
+use keyway_lint::migrate::{EnvObstacle, PluginFiles, with_replacement};
 use keyway_secret::Secret;
 
-use keyway::error::{LoadError, MigrateError, MigrateFault, WriteError};
+use keyway::error::{LoadError, WriteError};
 use keyway::git::{self, Repository};
 use keyway::load::Loaded;
 use keyway::read;
 use keyway::write;
+
+pub use self::error::{MigrateError, MigrateFault};
 
 /// Reads the files around the entries of a plugin.
 ///
 /// # Errors
 ///
 /// Returns a [`LoadError`] if one of them exists, but is not text of a reasonable size.
-pub fn surroundings(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
+pub fn plugin_files(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
     let root = &loaded.plugin.root;
     let repository = Repository::find(root);
     let env = root.join(ENV);
@@ -175,6 +179,29 @@ fn require_kept(path: &Path, plan: &EnvPlan) -> Result<(), MigrateFault> {
     }
     let path = read::shown(path);
     Err(MigrateFault::NotKept { path })
+}
+
+/// Replaces the value of a variable in an env file; everything else in the file stays as it is, and
+/// only its owner can read it from then on.
+///
+/// # Errors
+///
+/// Returns why the file was left as it is; [`MigrateFault::NotKept`] if it does not assign to the
+/// variable, or could not be read back.
+pub fn replace_variable(
+    path: &Path,
+    variable: (&str, &Secret<String>),
+) -> Result<(), MigrateFault> {
+    let bytes = read::bounded(path, MAX_BYTES)?;
+    let not_kept = || MigrateFault::NotKept {
+        path: read::shown(path),
+    };
+    let before = String::from_utf8(bytes).map_err(|_| not_kept())?;
+    let before = Secret::new(before);
+    let after = with_replacement(&before, variable).ok_or_else(not_kept)?;
+    let (before, after) = (before.expose().as_bytes(), after.expose().as_bytes());
+    write::replace_private(path, before, after)?;
+    Ok(())
 }
 
 /// Returns where a file is that a change names.

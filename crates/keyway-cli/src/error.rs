@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use keyway::approval::Question;
 use keyway::connect::ConnectError;
-use keyway::error::{LoadError, MigrateError, WriteError};
+use keyway::error::{LoadError, WriteError};
 use keyway::examination::SkippedEntry;
 use keyway::hand_outs::HandOutError;
 use keyway::identity::IdentityError;
@@ -14,6 +14,7 @@ use keyway::store::StoreError;
 use keyway::variables::KeepError;
 use keyway::vault::VaultError;
 use keyway_check::CheckError;
+use keyway_check::migrate::MigrateError;
 use keyway_clients::convert::ConvertError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;

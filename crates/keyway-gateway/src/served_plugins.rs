@@ -31,7 +31,7 @@ use crate::timeouts::LOOK_INTERVAL;
 
 /// Everything that is served, and how it looked last.
 pub struct ServedPlugins {
-    surroundings: Surroundings,
+    context: ServingContext,
     backend: Arc<LocalBackend>,
     hosts: Arc<Hosts>,
     key: FingerprintKey,
@@ -79,7 +79,7 @@ impl Hosts {
 /// What served plugins need of the process they run in.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Surroundings {
+pub struct ServingContext {
     /// Where everything is stored.
     pub folders: Folders,
     /// Makes what asks a person at the terminal to sign in; `None` where no one would see it.
@@ -90,8 +90,8 @@ pub struct Surroundings {
     pub process_facts: Arc<[Secret<Vec<u8>>]>,
 }
 
-impl Surroundings {
-    /// Surroundings without a terminal, in which notes are dropped.
+impl ServingContext {
+    /// A context without a terminal, in which notes are dropped.
     #[must_use]
     pub fn new(folders: Folders) -> Self {
         Self {
@@ -103,9 +103,9 @@ impl Surroundings {
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ServingContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").finish_non_exhaustive()
+        f.debug_struct("ServingContext").finish_non_exhaustive()
     }
 }
 
@@ -153,12 +153,12 @@ impl ServedPlugins {
     pub fn new(
         plugins: Vec<(PathBuf, Plugin)>,
         backend: &Arc<LocalBackend>,
-        surroundings: Surroundings,
+        context: ServingContext,
     ) -> Result<Self, Error> {
         let host = |asking| {
             let host = backend.host().with_asking(asking);
             let host = host.with_codes_shown_by_clients();
-            match (surroundings.terminal)() {
+            match (context.terminal)() {
                 Some(terminal) => host.with_presenter(terminal),
                 None => host,
             }
@@ -171,14 +171,14 @@ impl ServedPlugins {
             told: None,
             is_missed: false,
         });
-        let Folders { data, config, .. } = &surroundings.folders;
+        let Folders { data, config, .. } = &context.folders;
         Ok(Self {
             backend: Arc::clone(backend),
             hosts: Arc::new(Hosts {
                 together: host(PromptPolicy::Never),
                 direct: host(PromptPolicy::AtMost(SIGN_IN_TIMEOUT)),
                 backend: Arc::clone(backend),
-                terminal: Arc::clone(&surroundings.terminal),
+                terminal: Arc::clone(&context.terminal),
             }),
             key: key.map_err(|source| Error::Harden { source })?,
             plugins: plugins.collect(),
@@ -191,7 +191,7 @@ impl ServedPlugins {
             settings: Stamps::of([config.join("config.toml")]),
             in_doubt: false,
             unsettled_looks: 0,
-            surroundings,
+            context,
         })
     }
 
@@ -367,7 +367,7 @@ impl ServedPlugins {
         let options = LazyServerOptions {
             direct: None,
             presence: Arc::clone(&sign_in.presence),
-            process_facts: Arc::clone(&self.surroundings.process_facts),
+            process_facts: Arc::clone(&self.context.process_facts),
             shared: None,
             watch: Some(self.key.clone()),
             idle_timeout: settings.gateway.idle_timeout(&format!("{plugin}:{name}")),
@@ -457,7 +457,7 @@ impl ServedPlugins {
     }
 
     fn say(&self, what: &str) {
-        (self.surroundings.print_note)(what);
+        (self.context.print_note)(what);
     }
 }
 

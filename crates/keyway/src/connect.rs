@@ -29,7 +29,7 @@ pub use keyway_transport::{
 pub use keyway_transport::{Isolation, Launcher};
 
 pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
-pub(crate) use self::fingerprint::{Surroundings, of as fingerprint_of};
+pub(crate) use self::fingerprint::{FingerprintContext, of as fingerprint_of};
 use crate::approval::Files;
 use crate::settings::{Confinement, inherit};
 use keyway_mcp::session::OfferedEras;

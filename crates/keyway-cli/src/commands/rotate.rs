@@ -6,11 +6,11 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::diagnosis::credential_variables;
 use keyway::env_file;
-use keyway::error::MigrateError;
 use keyway::examination::list_anything;
 use keyway::host::SignInOutcome;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_check::migrate::{MigrateError, replace_variable};
 use keyway_code::Exit;
 use keyway_config::environment::{Environment as _, Origin, Variables};
 use keyway_config::method::Method;
@@ -179,7 +179,7 @@ impl ValueSource {
                 ));
             }
             Self::File(path) => {
-                let replaced = env_file::replace(path, (name, new));
+                let replaced = replace_variable(path, (name, new));
                 replaced.map_err(MigrateError::from)?;
                 printable(&path.to_string_lossy())
             }

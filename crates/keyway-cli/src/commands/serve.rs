@@ -21,7 +21,7 @@ use keyway_gateway::gateway::{
     serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
-use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
+use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_policy::Policies;
 use keyway_secret::printable;
@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let backend = LocalBackend::new(&host);
         let vault = backend.vault()?;
         let plugins = arguments.load(backend.host(), context)?;
-        let surroundings = arguments.surroundings(context)?;
-        let mut plugins = ServedPlugins::new(plugins, &backend, surroundings)?;
+        let serving_context = arguments.serving_context(context)?;
+        let mut plugins = ServedPlugins::new(plugins, &backend, serving_context)?;
         plugins.serve_when_there(own_plugin::folder()?);
         backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
@@ -239,23 +239,23 @@ impl Serve {
     }
 
     /// Returns what the served plugins need of this process.
-    fn surroundings(&self, context: &CommandContext) -> Result<Surroundings, CliError> {
+    fn serving_context(&self, context: &CommandContext) -> Result<ServingContext, CliError> {
         // What the terminal depends on is read here, where a broken setting is an error.
         self.reach.terminal(context, SignInPolicy::NEVER)?;
-        let mut surroundings = Surroundings::new(folders()?);
+        let mut serving_context = ServingContext::new(folders()?);
         let (reach, asking) = (self.reach.clone(), context.clone());
-        surroundings.terminal = Arc::new(move || {
+        serving_context.terminal = Arc::new(move || {
             let terminal = reach.terminal(&asking, SignInPolicy::NEVER);
             Some(Arc::new(terminal.ok().flatten()?) as _)
         });
         let noting = context.clone();
-        surroundings.print_note = Arc::new(move |what| {
+        serving_context.print_note = Arc::new(move |what| {
             if noting.verbosity != Verbosity::Quiet {
                 noting.print_aside(&format!("note: {what}\n"));
             }
         });
-        surroundings.process_facts = settings::around().into();
-        Ok(surroundings)
+        serving_context.process_facts = settings::around().into();
+        Ok(serving_context)
     }
 
     /// Lets `keyway run` of the same user use our connections.

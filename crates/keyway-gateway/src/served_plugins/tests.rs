@@ -42,8 +42,8 @@ impl Served {
             let plugin = host.load(&path).unwrap();
             (path, plugin)
         });
-        let surroundings = Surroundings::new(folders);
-        let plugins = ServedPlugins::new(loaded.collect(), &backend, surroundings).unwrap();
+        let context = ServingContext::new(folders);
+        let plugins = ServedPlugins::new(loaded.collect(), &backend, context).unwrap();
         Self {
             folder,
             plugins,

@@ -74,7 +74,7 @@ impl fmt::Debug for ConnectionFingerprint {
 
 /// What decides about a connection beside its target.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct FingerprintContext<'a> {
     /// The profile and the account that sign in; none where nothing is kept.
     pub(crate) account: Option<(&'a str, &'a str)>,
     /// The environment of which children get little.
@@ -86,7 +86,7 @@ pub(crate) struct Surroundings<'a> {
 /// Returns what a connection to `target` would depend on.
 pub(crate) fn of(
     target: Target<'_>,
-    surroundings: Surroundings<'_>,
+    context: FingerprintContext<'_>,
     key: &FingerprintKey,
 ) -> ConnectionFingerprint {
     let mut hasher = Hasher::new(key);
@@ -128,14 +128,14 @@ pub(crate) fn of(
         }
         _ => None,
     };
-    if let Some((profile, account)) = surroundings.account {
+    if let Some((profile, account)) = context.account {
         hasher.field("profile", profile.as_bytes());
         hasher.field("account", account.as_bytes());
     }
     if let Some(reader) = reader {
-        hash_child(&mut hasher, reader, target, surroundings.environment);
+        hash_child(&mut hasher, reader, target, context.environment);
     }
-    for word in surroundings.around {
+    for word in context.around {
         hasher.field("around", word);
     }
     hasher.finish()

@@ -19,7 +19,7 @@ use keyway_transport::{Connection, connect_http};
 
 use super::Host;
 use crate::connect::{
-    ConnectError, Connected, ConnectionFingerprint, FingerprintKey, Surroundings, Target,
+    ConnectError, Connected, ConnectionFingerprint, FingerprintContext, FingerprintKey, Target,
     fingerprint_of, header_values,
 };
 use crate::health::{self, Checked, Health};
@@ -227,12 +227,12 @@ impl Host {
             let account = accounts.account.as_deref();
             (accounts.profile.as_str(), account.unwrap_or_default())
         });
-        let surroundings = Surroundings {
+        let context = FingerprintContext {
             account,
             environment: &self.environment,
             around,
         };
-        fingerprint_of(target, surroundings, key)
+        fingerprint_of(target, context, key)
     }
 
     pub(super) fn observer(&self, target: Target<'_>) -> ServerObserver {

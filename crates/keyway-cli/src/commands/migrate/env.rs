@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
     context.read(&loaded);
     let scope = Selection::new(&loaded.plugin, &files, server.as_deref());
     require_server(&scope)?;
-    let mut around = migrate::surroundings(&loaded)?;
+    let mut around = migrate::plugin_files(&loaded)?;
     if ProcessEnvironment::home().is_some_and(|home| home == loaded.plugin.root) {
         around.env_obstacle = Some(EnvObstacle::Home);
     }

@@ -58,12 +58,12 @@ impl Case {
             confinement: &Confinement::default(),
         };
         let key = FingerprintKey::new(Secret::new([self.key; 32]));
-        let surroundings = Surroundings {
+        let context = FingerprintContext {
             account: None,
             environment: &environment,
             around: &[self.around.as_bytes()],
         };
-        *of(target, surroundings, &key).as_bytes()
+        *of(target, context, &key).as_bytes()
     }
 }
 
