@@ -1,7 +1,6 @@
 //! What `config.toml` and the entry say, in the engine's own terms. The person stands above the
 //! entry.
 
-#[cfg(feature = "stdio")]
 use keyway_auth::oauth::{
     Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
     KeptToken, PkceRule, ResourceRule, Settings, SigningKey,
