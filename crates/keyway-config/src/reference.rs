@@ -26,6 +26,8 @@ pub struct ForeignReference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReferenceSyntax {
+    /// `${NAME}`, `${NAME:-text}` or `${env:NAME}`, where the host of the file replaces none of them.
+    Contract,
     /// `${input:name}`, `${workspaceFolder:x}`, `${command:x}` of VS Code.
     VsCode,
     /// `${user_config.key}` of a Claude Desktop extension.
@@ -57,6 +59,7 @@ impl ReferenceSyntax {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
+            Self::Contract => "the syntax of `.mcp.json`",
             Self::VsCode => "the syntax of VS Code",
             Self::DesktopExtension => "the syntax of a Claude Desktop extension",
             Self::Actions => "the syntax of GitHub Actions",
@@ -162,6 +165,13 @@ fn classify(text: &str, range: Range<usize>) -> ForeignReference {
         name,
         default: None,
     };
+    // What the contract would fill in, in the file of a host that does not.
+    if let [Part::Variable(variable)] = Template::parse(written).parts() {
+        return ForeignReference {
+            default: variable.default.clone(),
+            ..reference(ReferenceSyntax::Contract, Some(variable.name.clone()))
+        };
+    }
     let inside = written.strip_prefix("${").unwrap_or_default();
     let Some(inside) = inside.strip_suffix('}') else {
         return reference(ReferenceSyntax::Unclosed, None);

@@ -225,6 +225,39 @@ pub fn put(text: &str, path: &[&str], value: &HostValue) -> Result<String, Merge
     }
 }
 
+/// Adds a text to a list at a path of JSON, with the list if it is missing; one that is there
+/// already stays.
+///
+/// # Errors
+///
+/// Returns a [`MergeFault`] if something else stands there, or on the way.
+pub(super) fn with_text(text: &str, path: &[&str], word: &str) -> Result<String, MergeFault> {
+    let tree = json::read(text);
+    let found = tree.root.as_ref().and_then(|root| {
+        path.iter()
+            .try_fold(root, |node, key| Some(&node.as_object()?.get(key)?.value))
+    });
+    match found {
+        Some(Node {
+            value: Value::Array(items),
+            span,
+        }) => {
+            if items.iter().any(|item| item.as_str() == Some(word)) {
+                return Ok(text.to_owned());
+            }
+            let last = items.last().map(|item| item.span.range());
+            let (start, end) = (span.range().end - 1, last.map(|last| last.end));
+            let (at, comma) = end.map_or((start, ""), |end| (end, ", "));
+            let (head, tail) = text.split_at_checked(at).unwrap_or((text, ""));
+            Ok(format!("{head}{comma}{}{tail}", quote(word)))
+        }
+        Some(_) => Err(MergeFault::NotAnObject {
+            key: path.last().copied().unwrap_or_default().to_owned(),
+        }),
+        None => put(text, path, &HostValue::texts([word])),
+    }
+}
+
 /// Puts text behind the last of the things between two brackets, laid out like it.
 fn behind(
     text: &str,

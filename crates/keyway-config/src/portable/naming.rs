@@ -1,6 +1,8 @@
 //! Credentials by name, in files whose host fills in nothing: the literal goes, and a field of the
 //! entry names the variable instead.
 
+mod json;
+
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as Toml};
 
 use crate::dialect::{Dialect, HostFieldRole as Role};
@@ -51,9 +53,17 @@ impl NamedPlace {
             Self::Header(_) => dialect.key(Role::HeadersFromEnv),
         }
     }
+
+    /// Returns the field that holds the literal, and its key there.
+    fn literal(&self, dialect: &Dialect) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Env(name) => Some((dialect.key(Role::Env)?, name)),
+            Self::Bearer(name) | Self::Header(name) => Some((dialect.key(Role::Headers)?, name)),
+        }
+    }
 }
 
-/// Puts names into the place of literals in the TOML of `dialect`; everything else stays.
+/// Puts names into the place of literals in the TOML or JSON of `dialect`; everything else stays.
 ///
 /// `None` if the file is not what it was taken for.
 #[must_use]
@@ -62,6 +72,12 @@ pub fn with_names(
     dialect: &Dialect,
     credentials: &[NamedCredential],
 ) -> Option<String> {
+    if dialect.syntax.is_json() {
+        let mut credentials = credentials.iter();
+        return credentials.try_fold(text.to_owned(), |text, credential| {
+            json::with_name(&text, dialect, credential)
+        });
+    }
     let mut document: DocumentMut = text.parse().ok()?;
     for credential in credentials {
         let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -81,10 +97,7 @@ fn replace(
         place, variable, ..
     }: &NamedCredential,
 ) -> Option<()> {
-    let (from, name) = match place {
-        NamedPlace::Env(name) => (dialect.key(Role::Env)?, name),
-        NamedPlace::Bearer(name) | NamedPlace::Header(name) => (dialect.key(Role::Headers)?, name),
-    };
+    let (from, name) = place.literal(dialect)?;
     let values = entry.get_mut(from)?.as_table_like_mut()?;
     values.remove(name)?;
     if values.is_empty() {
@@ -116,6 +129,31 @@ fn replace(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn literals_of_a_plugins_json_give_way_to_names() {
+        let plugin = |file: &str| {
+            let is_there = |manifest: &str| manifest == ".codex-plugin/plugin.json";
+            crate::dialect::of_plugin(file, is_there).unwrap()
+        };
+        let codex = plugin(".mcp.json");
+        let text = r#"{"a": {"command": "x", "env": {"MODE": "m", "TOKEN": "t"}, "env_vars": ["OLD"]}, "b": {"url": "u", "http_headers": {"Authorization": "Bearer t"}}}"#;
+        let credentials = [
+            NamedCredential::new("a", NamedPlace::Env("TOKEN".to_owned()), "TOKEN"),
+            NamedCredential::new("b", NamedPlace::Bearer("Authorization".to_owned()), "B"),
+        ];
+        let after = with_names(text, codex, &credentials).unwrap();
+        let wrapped = with_names(
+            &format!("{{\"mcpServers\": {text}}}"),
+            codex,
+            &credentials,
+        );
+        let expected = r#"{"a": {"command": "x", "env": {"MODE": "m"}, "env_vars": ["OLD", "TOKEN"]}, "b": {"url": "u","bearer_token_env_var": "B"}}"#;
+        let plain = |text: &str| text.replace(['\n', ' '], "");
+        assert_eq!(plain(&after), plain(expected), "{after}");
+        let expected = format!("{{\"mcpServers\": {expected}}}");
+        assert_eq!(plain(&wrapped.unwrap()), plain(&expected));
+    }
 
     #[test]
     fn literals_give_way_to_names_and_all_else_stays() {

@@ -60,19 +60,25 @@ impl PortableText {
     pub(super) fn of(template: &Template, is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut foreign = foreign_parts(template).into_iter();
         let mut text = Self::default();
+        // How far the last reference reaches, which may be into the text behind it: `${{ X }}`.
+        let mut reached = 0_usize;
         for part in template.parts() {
             let piece = match part {
-                Part::Literal { text, .. } => Piece::Literal(text.clone()),
+                Part::Literal { text, range } => {
+                    let taken = reached.saturating_sub(range.start);
+                    Piece::Literal(text.get(taken..).unwrap_or_default().to_owned())
+                }
                 Part::Variable(variable) => {
                     let default = variable.default.clone();
                     of_variable(&variable.name, default, is_secret)
                 }
                 Part::Foreign { range } => {
                     let written = template.as_str().get(range.clone()).unwrap_or_default();
-                    match foreign
-                        .next()
-                        .and_then(|found| Some((found.name?, found.default)))
-                    {
+                    match foreign.next().and_then(|found| {
+                        let name = found.name?;
+                        reached = found.range.end;
+                        Some((name, found.default))
+                    }) {
                         Some((name, default)) => match of_variable(&name, default, is_secret) {
                             Piece::Slot(slot) => Piece::Slot(Slot {
                                 is_assumed: true,

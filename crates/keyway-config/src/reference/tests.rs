@@ -1,6 +1,7 @@
 //! References in the syntax of other hosts are told from text, each by one example.
 
 use super::*;
+use crate::template::VariableSyntax;
 
 fn foreign(text: &str) -> (ReferenceSyntax, Option<String>) {
     let mut found = foreign_parts(&Template::parse(text));
@@ -44,6 +45,20 @@ fn braces_of_other_hosts_are_told_apart() {
         ("${}", ReferenceSyntax::Other, None),
     ] {
         assert_eq!(foreign(text), (syntax, name), "{text}");
+    }
+}
+
+#[test]
+fn a_variable_of_the_contract_in_a_file_whose_host_fills_in_none_has_its_name() {
+    for (text, name, default) in [
+        ("${TOKEN}", "TOKEN", None),
+        ("${env:TOKEN}", "TOKEN", None),
+        ("${MODE:-fast}", "MODE", Some("fast")),
+    ] {
+        let found = foreign_parts(&Template::parse_as(text, &VariableSyntax::NONE));
+        assert_eq!(found[0].syntax, ReferenceSyntax::Contract, "{text}");
+        assert_eq!(found[0].name.as_deref(), Some(name), "{text}");
+        assert_eq!(found[0].default.as_deref(), default, "{text}");
     }
 }
 

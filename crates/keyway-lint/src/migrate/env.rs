@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
-use keyway_config::dialect::{Asks, FileScope};
+use keyway_config::dialect::{Asks, FileScope, Layout};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::edit::{self, Edit, TextChange};
 use keyway_config::env_file::parse;
@@ -202,6 +202,8 @@ fn candidates<'a>(
                 continue;
             }
             match judge(document, &fields, literal, asks) {
+                // The name of a variable stands for the whole value, whatever else is in it.
+                Ok(candidate) if candidates.iter().any(|it| it.is_same_value(&candidate)) => {}
                 Ok(candidate) => candidates.push(candidate),
                 Err(obstacle) => diagnostics.push(refusal(document, literal, &obstacle)),
             }
@@ -215,6 +217,31 @@ struct Named<'a> {
     candidate: Candidate<'a>,
     name: String,
     is_in_env_file: bool,
+}
+
+impl Named<'_> {
+    /// Says whether the file itself declares what its host asks for: a bundle is its own manifest.
+    fn is_declared_beside(&self) -> bool {
+        let is_bundle = self.candidate.document.dialect.layout == Layout::Single;
+        self.candidate.way == Way::UserConfig && is_bundle
+    }
+
+    /// Describes the setting that a manifest asks for.
+    fn setting(&self) -> HostValue {
+        let place = printable(&self.candidate.literal.place.to_string());
+        let server = printable(&self.candidate.server.name);
+        let texts = [
+            ("type", "string".to_owned()),
+            ("title", self.name.clone()),
+            ("description", format!("{server}: {place}")),
+        ];
+        let texts = texts.map(|(key, value)| (key, HostValue::Text(value)));
+        // A bundle starts without a setting unless it says that it needs it.
+        let flags = ["sensitive", "required"].map(|key| (key, HostValue::Flag(true)));
+        let flags = flags.into_iter().take(1 + usize::from(self.is_declared_beside()));
+        let members = texts.into_iter().chain(flags);
+        HostValue::Members(members.map(|(key, it)| (key.to_owned(), it)).collect())
+    }
 }
 
 /// Names every candidate and finds a place for its value; without either it stays.
@@ -237,10 +264,7 @@ fn named<'a>(
             }
             (None, Target::Default { name, .. }) => namer.fix(name, value).map(|()| name.clone()),
         };
-        let is_own = candidate
-            .document
-            .file
-            .is_some_and(|file| matches!(file.scope, FileScope::User | FileScope::System));
+        let is_own = is_own(candidate.document);
         let kept = name.map_err(Obstacle::Name).and_then(|name| {
             if is_own && namer.known(&name, value) != Known::Environment {
                 return Err(Obstacle::OwnFile);
@@ -266,6 +290,19 @@ fn named<'a>(
         (source.shared_path(), named.candidate.literal.span)
     });
     named
+}
+
+/// Says whether a file is a person's own or the machine's, where its host reads it.
+///
+/// A file of the same name elsewhere, such as in a repository, is a copy for others.
+fn is_own(document: &Document) -> bool {
+    let Some(file) = document.file else {
+        return false;
+    };
+    let is_same_name = |path: &str| path.rsplit('/').next() == Some(file.path);
+    let mut places = document.dialect.files.iter();
+    let is_elsewhere = places.any(|other| other.path != file.path && is_same_name(other.path));
+    matches!(file.scope, FileScope::User | FileScope::System) && !is_elsewhere
 }
 
 /// Applies the replacements and returns the documents as they would be.
@@ -310,6 +347,10 @@ fn changed_text(document: &Document, moved: &[&Named<'_>]) -> Option<String> {
     for one in moved.iter().filter(|one| one.candidate.way == Way::Input) {
         text = with_input(&text, &Slot::credential(&one.name)).ok()?;
     }
+    for one in moved.iter().filter(|one| one.is_declared_beside()) {
+        let key = input_id(&one.name);
+        text = put(&text, &["user_config", &key], &one.setting()).ok()?;
+    }
     // An extension's program gets no credential of the shell that its manifest does not name.
     let is_extension = document.dialect.asks == Asks::Settings
         && document
@@ -325,7 +366,7 @@ fn changed_text(document: &Document, moved: &[&Named<'_>]) -> Option<String> {
 fn plan_manifest(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) {
     let asked: Vec<&Named<'_>> = named
         .iter()
-        .filter(|one| one.candidate.way == Way::UserConfig)
+        .filter(|one| one.candidate.way == Way::UserConfig && !one.is_declared_beside())
         .collect();
     let Some(manifest) = plugin.documents.iter().find(|it| is_manifest(it)) else {
         return;
@@ -336,22 +377,8 @@ fn plan_manifest(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) {
     let before = manifest.source.text().to_owned();
     let mut text = known.map_or_else(|| before.clone(), |change| change.after.clone());
     for one in &asked {
-        let place = printable(&one.candidate.literal.place.to_string());
-        let texts = [
-            ("type", "string".to_owned()),
-            ("title", one.name.clone()),
-            (
-                "description",
-                format!("{}: {place}", printable(&one.candidate.server.name)),
-            ),
-        ];
-        let mut members: Vec<(String, HostValue)> = texts
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), HostValue::Text(value)))
-            .collect();
-        members.push(("sensitive".to_owned(), HostValue::Flag(true)));
-        let (key, value) = (input_id(&one.name), HostValue::Members(members));
-        if let Ok(after) = put(&text, &["userConfig", &key], &value) {
+        let key = input_id(&one.name);
+        if let Ok(after) = put(&text, &["userConfig", &key], &one.setting()) {
             text = after;
         }
     }

@@ -10,7 +10,7 @@ use keyway_config::json;
 use keyway_config::portable::{NamedCredential, NamedPlace, input_id};
 use keyway_config::source::Span;
 use keyway_config::template::{
-    Part, Template, VariableSyntax, input_variable, user_config_variable,
+    Part, Template, VariableForm, VariableSyntax, input_variable, user_config_variable,
 };
 use keyway_config::usage::{self, FieldRole};
 use keyway_secret::Secret;
@@ -101,6 +101,15 @@ impl Candidate<'_> {
         }
     }
 
+    /// Says whether the name of one variable takes the place of both.
+    pub(super) fn is_same_value(&self, other: &Self) -> bool {
+        let by_name = |it: &Self| matches!(it.target, Target::Named { .. });
+        by_name(self)
+            && by_name(other)
+            && std::ptr::eq(self.document, other.document)
+            && self.literal.pointer == other.literal.pointer
+    }
+
     /// Returns the replacement, once the name is known.
     pub(super) fn edit(&self, name: &str) -> Option<Edit> {
         let source = &self.document.source;
@@ -134,8 +143,6 @@ pub(super) enum Obstacle {
     Foreign(&'static str),
     /// The file lies in the folder of a host that is not known.
     UnknownHost,
-    /// The host fills in only what it asks for under this key.
-    AsksOnly(&'static Dialect, &'static str),
     /// The host of the file replaces nothing there.
     NotReplaced(&'static Dialect),
     /// The host takes the name of a variable in this field, and the file is not edited there.
@@ -176,9 +183,6 @@ impl Obstacle {
             Self::NotReplaced(dialect) => {
                 return format!("{} fills in no variable there", dialect.name);
             }
-            Self::AsksOnly(dialect, key) => {
-                return format!("{} fills in only what `{key}` asks for", dialect.name);
-            }
             Self::UnknownHost => {
                 "it is not known which program reads the file, nor how it writes variables"
             }
@@ -217,9 +221,6 @@ impl Obstacle {
                 "`keyway adopt --programs` puts the value into the vault and an entry of Keyway in its place, in your own files; of a shared file, move the entry to a plugin with `keyway import`"
             }
             Self::UnknownHost => "write the variable by hand in the way of that program",
-            Self::AsksOnly(..) => {
-                "declare it there with `\"sensitive\": true`, and refer to it by `${user_config.NAME}`"
-            }
             Self::ByHand(_) => "move it there by hand",
             Self::OwnFile => "set the variable to that value in your shell, then run this again",
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
@@ -283,7 +284,11 @@ pub(super) fn judge<'a>(
         });
     };
     let syntax = document.dialect.variables_in(role.place());
-    let (value, target, way) = if syntax.write("NAME").is_none() {
+    let has_names = syntax.write("NAME").is_some();
+    let (value, target, way) = if !has_names && syntax.has(VariableForm::UserConfig) {
+        let (value, target) = of_literal(document, (server, role, field), literal)?;
+        (value, target, Way::UserConfig)
+    } else if !has_names {
         let (value, target) = of_name(document, (server, role, field), literal)?;
         (value, target, Way::Name)
     } else if literal.default_of.is_some() {
@@ -318,22 +323,26 @@ fn of_name(
     let text = field.template.as_str();
     let range = literal.finding.range.clone();
     let before = text.get(..range.start).unwrap_or_default();
+    let is_bearer = before == "Bearer " && range.end == text.len();
     let place = match role {
-        FieldRole::Env(name) if before.is_empty() => NamedPlace::Env(name.to_owned()),
-        FieldRole::Header(name)
-            if before == "Bearer " && name.eq_ignore_ascii_case("authorization") =>
-        {
+        FieldRole::Env(name) => NamedPlace::Env(name.to_owned()),
+        FieldRole::Header(name) if is_bearer && name.eq_ignore_ascii_case("authorization") => {
             NamedPlace::Bearer(name.to_owned())
         }
-        FieldRole::Header(name) if before.is_empty() => NamedPlace::Header(name.to_owned()),
-        _ => return Err(not_replaced(dialect)),
+        FieldRole::Header(name) => NamedPlace::Header(name.to_owned()),
+        _ => return Err(Obstacle::NotReplaced(dialect)),
     };
-    let key = place.field(dialect).filter(|_| range.end == text.len());
-    let key = key.ok_or_else(|| not_replaced(dialect))?;
-    if document.syntax != Syntax::Toml {
+    let key = place.field(dialect);
+    let key = key.ok_or(Obstacle::NotReplaced(dialect))?;
+    if document.syntax == Syntax::Yaml {
         return Err(Obstacle::ByHand(key));
     }
-    let value = Secret::new(text.get(range).unwrap_or_default().to_owned());
+    // The variable holds the whole value, with the scheme or the address around the credential.
+    let value = match place {
+        NamedPlace::Bearer(_) => text.get(range).unwrap_or_default(),
+        _ => text,
+    };
+    let value = Secret::new(value.to_owned());
     let target = match &place {
         // The process gets the variable under its own name, so there is no other.
         NamedPlace::Env(name) => Target::Named {
@@ -346,13 +355,6 @@ fn of_name(
         },
     };
     Ok((value, target))
-}
-
-fn not_replaced(dialect: &'static Dialect) -> Obstacle {
-    match dialect.asks {
-        Asks::UserConfig => Obstacle::AsksOnly(dialect, "user_config"),
-        _ => Obstacle::NotReplaced(dialect),
-    }
 }
 
 /// Says whether a file that only its content gives away lies in a hidden folder, as the files of

@@ -41,7 +41,7 @@ impl CheckedField<'_> {
         let text = text.get(reference.range.clone()).unwrap_or_default();
         // A program may read such a thing itself, a shell above all.
         let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
-        let name = name_of(text).or_else(|| reference.name.clone());
+        let name = reference.name.clone();
         if for_program && name.is_none() {
             return;
         }
@@ -109,13 +109,6 @@ impl CheckedField<'_> {
 fn is_written(written: &str, template: &Template) -> bool {
     let text = template.as_str();
     written.contains(text) || written.contains('\\')
-}
-
-/// The variable that `${NAME}`, `${env:NAME}` or `${NAME:-text}` would name.
-fn name_of(text: &str) -> Option<String> {
-    let template = Template::parse(text);
-    let mut variables = template.variables();
-    Some(variables.next()?.name.clone())
 }
 
 /// How a host that replaces nothing here gets a credential.

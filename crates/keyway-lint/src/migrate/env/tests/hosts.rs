@@ -94,6 +94,17 @@ fn codex_names_variables_in_its_own_fields() {
     );
     assert!(!after.contains("0815"), "{after}");
     assert_eq!(plan.variables(), ["API_TOKEN", "B_TOKEN"]);
+    // With a scheme in front, or inside of an address, the variable holds the whole value.
+    let text = "[mcp_servers.a]\ncommand = \"x\"\nenv = { DATABASE_URL = \"postgres://me:TOKEN4711@h.example/db\" }\n\n[mcp_servers.b]\nurl = \"https://h.example/mcp\"\nhttp_headers = { X-Auth = \"Token nor-is-this-one-0815\" }\n";
+    let (plan, after) = migrated(".codex/config.toml", text);
+    assert!(after.contains("env_vars = [\"DATABASE_URL\"]"), "{after}");
+    assert!(
+        after.contains("[mcp_servers.b.env_http_headers]\nX-Auth = "),
+        "{after}"
+    );
+    let kept = plan.env.unwrap().after.expose().clone();
+    assert!(kept.contains(&format!("postgres://me:{TOKEN}@h.example/db")), "{kept}");
+    assert!(kept.contains("Token nor-is-this-one-0815"), "{kept}");
     let args = "[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--api-key\", \"TOKEN4711\"]\n";
     let plan = plain(&Plugin::from_text(
         "/p",
@@ -241,6 +252,37 @@ fn an_extension_names_the_variable_in_its_settings() {
 }
 
 #[test]
+fn a_bundle_asks_for_the_value_in_its_own_manifest() {
+    let text = r#"{"manifest_version": "0.3", "name": "docs", "server": {"type": "node",
+        "mcp_config": {"command": "node", "args": ["--api-key=TOKEN4711"], "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
+    let (plan, after) = migrated("manifest.json", text);
+    for part in [
+        r#""DOCS_TOKEN": "${user_config.docs_api_key}""#,
+        r#""args": ["--api-key=${user_config.docs_api_key}"]"#,
+        r#""user_config": {"#,
+        r#""docs_api_key": {"#,
+        r#""required": true"#,
+    ] {
+        assert!(after.contains(part), "{part}: {after}");
+    }
+    let again = Plugin::from_text("/p", "manifest.json", &after);
+    let prompts: Vec<_> = again.prompts().map(|it| it.is_secret).collect();
+    assert_eq!(prompts, [true], "{after}");
+    assert_eq!(
+        plan.moves[0].asked_as.as_deref(),
+        Some("USER_CONFIG_DOCS_API_KEY")
+    );
+}
+
+#[test]
+fn a_copy_of_a_persons_file_in_a_repository_is_not_their_own() {
+    let text = r#"{"mcpServers": {"docs": {"serverUrl": "https://h.example/mcp", "headers": {"Authorization": "Bearer TOKEN4711"}}}}"#;
+    let (plan, after) = migrated("mcp_config.json", text);
+    assert!(after.contains("Bearer ${env:DOCS_TOKEN}"), "{after}");
+    assert_eq!(plan.env.unwrap().added, ["DOCS_TOKEN"]);
+}
+
+#[test]
 fn comments_that_the_host_allows_are_no_fault_of_the_file() {
     let text = r#"{ // mine
         "servers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}},}}"#;
@@ -253,8 +295,6 @@ fn comments_that_the_host_allows_are_no_fault_of_the_file() {
 fn what_cannot_be_written_is_refused_with_a_reason_and_nothing_else_is_planned() {
     let entries =
         r#"{"mcpServers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
-    let bundle = r#"{"manifest_version": "0.3", "name": "docs", "server": {"type": "node",
-        "mcp_config": {"command": "node", "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
     for (path, text, reason) in [
         (
             ".junie/mcp/mcp.json",
@@ -265,11 +305,6 @@ fn what_cannot_be_written_is_refused_with_a_reason_and_nothing_else_is_planned()
             ".next-years-host/servers.json",
             entries,
             "which program reads the file",
-        ),
-        (
-            "manifest.json",
-            bundle,
-            "MCPB fills in only what `user_config` asks for",
         ),
     ] {
         let text = text.replace("TOKEN4711", TOKEN);
