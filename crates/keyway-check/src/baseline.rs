@@ -3,19 +3,53 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CheckError;
-use crate::report::identity;
+use crate::report::identity_in;
 use crate::report::json::to_text;
 
 /// Findings that are known already, by what stays when lines move; with how often each occurs.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
     findings: BTreeMap<String, usize>,
+}
+
+/// How a record names the files of its findings.
+#[derive(Debug, Clone, Default)]
+pub struct FileNames {
+    /// The folder below which they are named; without one they are named as the call has them.
+    top: Option<PathBuf>,
+}
+
+impl FileNames {
+    /// Names files from the top of the repository that holds `record`, or from its folder, so that
+    /// it says the same wherever the program is started.
+    #[must_use]
+    pub fn beside(record: &Path) -> Self {
+        let folder = record.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        let top = |folder: PathBuf| keyway::load::repository_of(&folder).unwrap_or(folder);
+        Self {
+            top: folder.ok().map(top),
+        }
+    }
+
+    fn identity(&self, found: &Diagnostic) -> String {
+        let file = found.location.as_ref().map_or("", |it| &it.file);
+        identity_in(found, &self.name(file).unwrap_or_else(|| file.to_owned()))
+    }
+
+    /// What is not a file below the folder, such as standard input, keeps its name.
+    fn name(&self, file: &str) -> Option<String> {
+        let path = fs::canonicalize(file).ok()?;
+        let below = path.strip_prefix(self.top.as_ref()?).ok()?;
+        let parts = below.components().map(|it| it.as_os_str().to_string_lossy());
+        Some(parts.collect::<Vec<_>>().join("/"))
+    }
 }
 
 /// The file.
@@ -66,10 +100,10 @@ impl Baseline {
 
     /// Makes one of what was found; notes are never errors, so they are left out.
     #[must_use]
-    pub fn of(found: &[Diagnostic]) -> Self {
+    pub fn of(found: &[Diagnostic], names: &FileNames) -> Self {
         let mut findings = BTreeMap::new();
         for found in found.iter().filter(|it| it.severity > Severity::Info) {
-            *findings.entry(identity(found)).or_default() += 1;
+            *findings.entry(names.identity(found)).or_default() += 1;
         }
         Self { findings }
     }
@@ -96,10 +130,10 @@ impl Baseline {
 
     /// Drops what is known, each as often as it is known.
     #[must_use]
-    pub fn apply(mut self, found: Vec<Diagnostic>) -> NewFindings {
+    pub fn apply(mut self, found: Vec<Diagnostic>, names: &FileNames) -> NewFindings {
         let before = found.len();
         let mut kept = found;
-        kept.retain(|found| match self.findings.get_mut(&identity(found)) {
+        kept.retain(|found| match self.findings.get_mut(&names.identity(found)) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false

@@ -12,7 +12,7 @@ use keyway_config::edit::Applicability;
 use keyway_lint::check_settings::CheckSettings;
 use keyway_lint::{Context, lint, suppress};
 
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, FileNames};
 use crate::earlier::Earlier;
 use crate::error::CheckError;
 use crate::filter::{Filter, Filtered};
@@ -225,7 +225,8 @@ impl Check {
             return Ok(0);
         };
         let is_updated = self.options.known.is_updated;
-        let now = Baseline::of(&checked.diagnostics);
+        let names = FileNames::beside(file);
+        let now = Baseline::of(&checked.diagnostics, &names);
         if is_updated {
             now.write(file)?;
         }
@@ -233,7 +234,7 @@ impl Check {
             Some(recorded) if !is_updated => recorded.clone(),
             _ => now,
         };
-        Ok(checked.keep_new(recorded))
+        Ok(checked.keep_new(recorded, &names))
     }
 
     /// Drops what was there at another commit.
@@ -247,7 +248,8 @@ impl Check {
         let mut old = self.filter.apply(self.lint_all(&before.plugins).kept).kept;
         earlier.rename(&mut old);
         // What an older commit had and this one has not is an improvement, not a stale record.
-        let _improved = checked.keep_new(Baseline::of(&old));
+        let names = FileNames::default();
+        let _improved = checked.keep_new(Baseline::of(&old, &names), &names);
     }
 
     fn loader(&self) -> Loader {
@@ -299,8 +301,8 @@ struct Findings {
 
 impl Checked {
     /// Drops what is known; returns how many of the known are gone.
-    fn keep_new(&mut self, known: Baseline) -> usize {
-        let new = known.apply(std::mem::take(&mut self.diagnostics));
+    fn keep_new(&mut self, known: Baseline, names: &FileNames) -> usize {
+        let new = known.apply(std::mem::take(&mut self.diagnostics), names);
         self.diagnostics = new.kept;
         self.suppressed += new.suppressed;
         new.gone

@@ -22,7 +22,7 @@ pub mod schema;
 mod settings;
 mod targets;
 
-pub use crate::baseline::{Baseline, NewFindings};
+pub use crate::baseline::{Baseline, FileNames, NewFindings};
 pub use crate::check::{BySettings, Check, CheckOptions, Checked, FixPolicy, KnownFindings, Rigor};
 pub use crate::error::CheckError;
 pub use crate::fixes::{Fixed, FixedFile};

@@ -198,7 +198,12 @@ struct Text<'a> {
 /// Names a finding by what stays when lines move: rule, file, place in the document and message.
 pub(crate) fn identity(diagnostic: &Diagnostic) -> String {
     let location = diagnostic.location.as_ref();
-    let file = location.map_or("", |location| &location.file);
+    identity_in(diagnostic, location.map_or("", |location| &location.file))
+}
+
+/// The same, with the file named in another way.
+pub(crate) fn identity_in(diagnostic: &Diagnostic, file: &str) -> String {
+    let location = diagnostic.location.as_ref();
     let pointer = location.map_or("", |location| location.pointer.as_str());
     let parts = [diagnostic.code.as_str(), file, pointer, &diagnostic.message];
     stable_id(&parts)

@@ -236,18 +236,29 @@ fn the_job_for_gitlab_runs_as_it_stands() {
     );
     let lines = job["script"].as_array().unwrap().iter();
     let script: Vec<&str> = lines.map(|line| line.as_str().unwrap()).collect();
-    let output = Command::new("sh")
-        .args(["-ec", &script.join("\n")])
-        .current_dir(folder.path())
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", folder.path())
-        .env("CI_PROJECT_DIR", folder.path())
-        .env("KEYWAY_FETCH", repository().join(".ci/fetch"))
-        .env("KEYWAY_RELEASE_URL", &release.url)
-        .env("KEYWAY_VERSION", "9.9.9")
-        .output()
-        .unwrap();
+    let run = |url: &str, checksum: &str| {
+        Command::new("sh")
+            .args(["-ec", &script.join("\n")])
+            .current_dir(folder.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", folder.path())
+            .env("CI_PROJECT_DIR", folder.path())
+            .env("KEYWAY_RELEASE_URL", url)
+            .env("KEYWAY_VERSION", "9.9.9")
+            .env("KEYWAY_SHA256", checksum)
+            .output()
+            .unwrap()
+    };
+    let wrong = run(&release.url, &"0".repeat(64));
+    assert!(!wrong.status.success());
+    assert!(!folder.at("keyway.sarif").exists(), "nothing was started");
+    let sums = release.folder.read("SHA256SUMS");
+    let listed = run(&release.url, "");
+    assert_eq!(listed.status.code(), Some(1), "{}", shown(&listed.stderr));
+    // The cache has it from now on: the address leads nowhere.
+    let pinned = sums.split(' ').next().unwrap();
+    let output = run("http://127.0.0.1:9", pinned);
     assert_eq!(output.status.code(), Some(1), "{}", shown(&output.stderr));
     assert!(
         shown(&output.stdout).contains(".roo/mcp.json"),
@@ -262,13 +273,14 @@ fn run_action(folder: &Folder, inputs: [&str; 4]) -> Option<Output> {
     let action = yaml("action.yml")?;
     let steps = action.pointer("/runs/steps").unwrap();
     let step = steps.as_array().unwrap().last().unwrap();
-    let script = step["run"].as_str().unwrap();
+    // As in bash 3.2, which runners of macOS have.
+    let script = format!("enable -n mapfile readarray\n{}", step["run"].as_str().unwrap());
     let names = ["CHECK_PATH", "CHECK_STRICT", "CHECK_SARIF", "CHECK_SINCE"];
     assert_eq!(step["env"].as_object().unwrap().len(), names.len());
     let program = Path::new(env!("CARGO_BIN_EXE_keyway"));
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let mut bash = Command::new("bash");
-    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
+    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script])
         .current_dir(folder.path())
         .env_clear()
         .env("PATH", path)

@@ -180,6 +180,38 @@ fn a_baseline_leaves_only_what_is_new_and_says_what_is_gone() {
 }
 
 #[test]
+fn a_baseline_knows_its_findings_from_every_folder() {
+    let entry = r#"{"mcpServers": {"a": {"type": "http", "url": "http://h.example/mcp"}}}"#;
+    for is_repository in [true, false] {
+        let mut folder = Folder::new()
+            .file(".mcp.json", entry)
+            .file("sub/deep/.cursor/mcp.json", entry)
+            .file("records/.keep", "");
+        if is_repository {
+            folder = folder.repository(&[".mcp.json"]);
+        }
+        let update = [".", "--baseline", "known.json", "--update-baseline"];
+        assert_eq!(check(&folder, &update).code, 0);
+        let absolute = folder.path().display().to_string();
+        let known = folder.at("known.json").display().to_string();
+        for (at, path, baseline) in [
+            (".", ".", "./known.json"),
+            (".", "sub/../.", known.as_str()),
+            ("sub/deep", "../..", "../../known.json"),
+            ("records", absolute.as_str(), "../known.json"),
+        ] {
+            let outcome = Keyway::new(env!("CARGO_BIN_EXE_keyway"), &folder.at(at))
+                .args(["check", path, "--baseline", baseline])
+                .run();
+            assert_eq!(outcome.code, 0, "{at} {path}: {}", outcome.everything());
+            let said = outcome.everything();
+            assert!(said.contains("2 findings suppressed"), "{at}: {said}");
+            assert!(!said.contains("no longer there"), "{at}: {said}");
+        }
+    }
+}
+
+#[test]
 fn only_what_a_change_introduced_is_reported_since_a_commit() {
     let entry =
         |name: &str| format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp"}}"#);
