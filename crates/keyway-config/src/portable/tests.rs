@@ -250,7 +250,7 @@ fn references_that_the_old_host_passed_on_are_slots_of_the_new_one() {
         );
         let (_, servers) = read(path, &text);
         let written = write(&servers[0], Dialect::by_id("cursor").unwrap()).unwrap();
-        let text = new_file(Dialect::by_id("cursor").unwrap(), &[written.clone()]);
+        let text = new_file(Dialect::by_id("cursor").unwrap(), std::slice::from_ref(&written));
         assert!(text.contains(&format!("\"A_TOKEN\": \"{expected}\"")), "{text}");
         assert!(
             written.losses[0].message.contains("filled in from now on"),
