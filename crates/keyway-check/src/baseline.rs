@@ -47,7 +47,9 @@ impl FileNames {
     fn name(&self, file: &str) -> Option<String> {
         let path = fs::canonicalize(file).ok()?;
         let below = path.strip_prefix(self.top.as_ref()?).ok()?;
-        let parts = below.components().map(|it| it.as_os_str().to_string_lossy());
+        let parts = below
+            .components()
+            .map(|it| it.as_os_str().to_string_lossy());
         Some(parts.collect::<Vec<_>>().join("/"))
     }
 }
@@ -133,13 +135,15 @@ impl Baseline {
     pub fn apply(mut self, found: Vec<Diagnostic>, names: &FileNames) -> NewFindings {
         let before = found.len();
         let mut kept = found;
-        kept.retain(|found| match self.findings.get_mut(&names.identity(found)) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                false
-            }
-            _ => true,
-        });
+        kept.retain(
+            |found| match self.findings.get_mut(&names.identity(found)) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    false
+                }
+                _ => true,
+            },
+        );
         NewFindings {
             suppressed: before - kept.len(),
             kept,

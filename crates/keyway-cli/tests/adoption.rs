@@ -274,7 +274,10 @@ fn run_action(folder: &Folder, inputs: [&str; 4]) -> Option<Output> {
     let steps = action.pointer("/runs/steps").unwrap();
     let step = steps.as_array().unwrap().last().unwrap();
     // As in bash 3.2, which runners of macOS have.
-    let script = format!("enable -n mapfile readarray\n{}", step["run"].as_str().unwrap());
+    let script = format!(
+        "enable -n mapfile readarray\n{}",
+        step["run"].as_str().unwrap()
+    );
     let names = ["CHECK_PATH", "CHECK_STRICT", "CHECK_SARIF", "CHECK_SINCE"];
     assert_eq!(step["env"].as_object().unwrap().len(), names.len());
     let program = Path::new(env!("CARGO_BIN_EXE_keyway"));

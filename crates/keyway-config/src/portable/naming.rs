@@ -143,11 +143,7 @@ mod tests {
             NamedCredential::new("b", NamedPlace::Bearer("Authorization".to_owned()), "B"),
         ];
         let after = with_names(text, codex, &credentials).unwrap();
-        let wrapped = with_names(
-            &format!("{{\"mcpServers\": {text}}}"),
-            codex,
-            &credentials,
-        );
+        let wrapped = with_names(&format!("{{\"mcpServers\": {text}}}"), codex, &credentials);
         let expected = r#"{"a": {"command": "x", "env": {"MODE": "m"}, "env_vars": ["OLD", "TOKEN"]}, "b": {"url": "u","bearer_token_env_var": "B"}}"#;
         let plain = |text: &str| text.replace(['\n', ' '], "");
         assert_eq!(plain(&after), plain(expected), "{after}");

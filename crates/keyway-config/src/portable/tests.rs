@@ -243,15 +243,25 @@ fn entries_are_added_to_a_file_whose_other_text_stays() {
 fn references_that_the_old_host_passed_on_are_slots_of_the_new_one() {
     for (path, value, expected) in [
         ("claude_desktop_config.json", "${A_TOKEN}", "${env:A_TOKEN}"),
-        (".mcp.json", "x ${{ secrets.A_TOKEN }} y", "x ${env:A_TOKEN} y"),
+        (
+            ".mcp.json",
+            "x ${{ secrets.A_TOKEN }} y",
+            "x ${env:A_TOKEN} y",
+        ),
     ] {
         let text = format!(
             r#"{{"mcpServers": {{"s": {{"command": "x", "env": {{"A_TOKEN": "{value}"}}}}}}}}"#
         );
         let (_, servers) = read(path, &text);
         let written = write(&servers[0], Dialect::by_id("cursor").unwrap()).unwrap();
-        let text = new_file(Dialect::by_id("cursor").unwrap(), std::slice::from_ref(&written));
-        assert!(text.contains(&format!("\"A_TOKEN\": \"{expected}\"")), "{text}");
+        let text = new_file(
+            Dialect::by_id("cursor").unwrap(),
+            std::slice::from_ref(&written),
+        );
+        assert!(
+            text.contains(&format!("\"A_TOKEN\": \"{expected}\"")),
+            "{text}"
+        );
         assert!(
             written.losses[0].message.contains("filled in from now on"),
             "{:?}",

@@ -238,7 +238,9 @@ impl Named<'_> {
         let texts = texts.map(|(key, value)| (key, HostValue::Text(value)));
         // A bundle starts without a setting unless it says that it needs it.
         let flags = ["sensitive", "required"].map(|key| (key, HostValue::Flag(true)));
-        let flags = flags.into_iter().take(1 + usize::from(self.is_declared_beside()));
+        let flags = flags
+            .into_iter()
+            .take(1 + usize::from(self.is_declared_beside()));
         let members = texts.into_iter().chain(flags);
         HostValue::Members(members.map(|(key, it)| (key.to_owned(), it)).collect())
     }

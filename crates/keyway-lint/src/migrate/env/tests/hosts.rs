@@ -103,7 +103,10 @@ fn codex_names_variables_in_its_own_fields() {
         "{after}"
     );
     let kept = plan.env.unwrap().after.expose().clone();
-    assert!(kept.contains(&format!("postgres://me:{TOKEN}@h.example/db")), "{kept}");
+    assert!(
+        kept.contains(&format!("postgres://me:{TOKEN}@h.example/db")),
+        "{kept}"
+    );
     assert!(kept.contains("Token nor-is-this-one-0815"), "{kept}");
     let args = "[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--api-key\", \"TOKEN4711\"]\n";
     let plan = plain(&Plugin::from_text(
