@@ -2,6 +2,7 @@
 //! a host has to show before it may approve entries, kept in the same way.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -203,6 +204,29 @@ impl fmt::Display for TokenHash {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
+
+impl FromStr for TokenHash {
+    type Err = NotAHash;
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Self, NotAHash> {
+        let mut hash = [0; 32];
+        let (digits, rest) = text.as_bytes().as_chunks::<2>();
+        if digits.len() != hash.len() || !rest.is_empty() {
+            return Err(NotAHash);
+        }
+        for (byte, digits) in hash.iter_mut().zip(digits) {
+            let [high, low] = digits.map(|it| char::from(it).to_digit(16));
+            let value = high.zip(low).map(|(high, low)| high << 4 | low);
+            *byte = value.and_then(|it| it.try_into().ok()).ok_or(NotAHash)?;
+        }
+        Ok(Self(hash))
+    }
+}
+
+/// A text that is not the hash of a token.
+#[derive(Debug)]
+pub(crate) struct NotAHash;
 
 /// Says whether a token may have a name: it can be told apart in a table, and typed.
 #[must_use]
@@ -602,5 +626,21 @@ mod tests {
         let text = format!("{kept:?} {record}");
         assert!(!text.contains("CANARY"), "{text}");
         assert_ne!(TokenHash::of("CANARY"), TokenHash::of("CANARX"));
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written_and_nothing_else_is() {
+        let hash = TokenHash::of("t");
+        let text = hash.to_string();
+        assert_eq!(text.parse::<TokenHash>().unwrap(), hash);
+        for other in [
+            "",
+            &text[2..],
+            &text[1..],
+            &format!("{text}0"),
+            &"+1".repeat(32),
+        ] {
+            assert!(other.parse::<TokenHash>().is_err(), "{other}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use crate::gateway_token::GatewayToken;
+use crate::gateway_token::{GatewayToken, TokenHash};
 use crate::timeouts::TOKEN_USE_INTERVAL;
 
 /// The last use of every token.
@@ -25,8 +25,8 @@ pub struct TokenUses {
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// In seconds since 1970, by the hash of the token.
-    uses: HashMap<String, u64>,
+    /// In seconds since 1970, by the hash of the token: every request looks here.
+    uses: HashMap<TokenHash, u64>,
     is_changed: bool,
     stored_at: Option<Instant>,
 }
@@ -48,7 +48,7 @@ impl TokenUses {
     /// Returns when a token was last used, to the minute.
     #[must_use]
     pub fn last(&self, token: &GatewayToken) -> Option<SystemTime> {
-        let at = self.lock().uses.get(&token.hash().to_string()).copied()?;
+        let at = self.lock().uses.get(&token.hash()).copied()?;
         UNIX_EPOCH.checked_add(Duration::from_secs(at))
     }
 
@@ -56,7 +56,7 @@ impl TokenUses {
     pub(crate) fn note(&self, token: &GatewayToken, now: SystemTime) {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
         let mut noted = self.lock();
-        let before = noted.uses.insert(token.hash().to_string(), now);
+        let before = noted.uses.insert(token.hash(), now);
         noted.is_changed |= before != Some(now);
     }
 
@@ -119,7 +119,7 @@ impl TokenUses {
     }
 }
 
-fn stored(file: &Path) -> HashMap<String, u64> {
+fn stored(file: &Path) -> HashMap<TokenHash, u64> {
     let mut text = String::new();
     let read = File::open(file).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
     if read.is_err() {
@@ -127,7 +127,7 @@ fn stored(file: &Path) -> HashMap<String, u64> {
     }
     let line = |line: &str| {
         let (hash, at) = line.split_once(' ')?;
-        Some((hash.to_owned(), at.parse().ok()?))
+        Some((hash.parse().ok()?, at.parse().ok()?))
     };
     text.lines().filter_map(line).collect()
 }
