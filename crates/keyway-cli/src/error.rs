@@ -22,7 +22,7 @@ use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
-use keyway_secret::{printable, shell_word};
+use keyway_secret::{printable, server_argument, shell_word};
 use thiserror::Error;
 
 use crate::hidden_input::AskError;
@@ -305,11 +305,11 @@ impl CliError {
             Self::OneOrAll { names } => {
                 let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
                 let names = names.join(", ");
-                Some(format!("`--server NAME` for one of {names}, or `--all`"))
+                Some(format!("name one of {names}, or `--all`"))
             }
             Self::UnknownTool { near, server, .. } => Some(match near {
                 Some(near) => format!("did you mean `{}`?", printable(near)),
-                None => format!("list them: keyway tools {}", shell_word(server)),
+                None => format!("list them: keyway tools {}", server_argument(server)),
             }),
             Self::BadArguments { usage, .. } => Some(format!("usage: {usage}")),
             Self::Identity(error) => error.hint(),
@@ -371,11 +371,11 @@ fn with_offline(hint: Option<String>) -> String {
 fn hand_out_hint(error: &HandOutError) -> Option<String> {
     Some(match error {
         HandOutError::NotAllowed { server } => {
-            let server = shell_word(server);
+            let server = server_argument(server);
             format!("allow it on a terminal: keyway headers {server} --direct")
         }
         HandOutError::NotSignedIn { server } => {
-            format!("sign in: keyway login {}", shell_word(server))
+            format!("sign in: keyway login {}", server_argument(server))
         }
         HandOutError::Bound { .. } => {
             "leave out `--direct`, and use the gateway's URL in the client".to_owned()

@@ -553,7 +553,7 @@ fn where_there_are_several_servers_it_says_how_to_name_one_or_all() {
     let folder = folder();
     let outcome = keyway(&folder, &["install", "cursor"]);
     assert_eq!(outcome.code, 2, "{}", outcome.everything());
-    let hint = "hint: `--server NAME` for one of docs, db, or `--all`";
+    let hint = "hint: name one of docs, db, or `--all`";
     assert!(outcome.stderr.contains(hint), "{}", outcome.stderr);
     let all = keyway(&folder, &["install", "cursor", "--all", "--yes"]);
     assert_eq!(all.code, 0, "{}", all.everything());

@@ -62,7 +62,7 @@ macro_rules! codes {
 codes! {
     errors {
         AdminApprovalNeeded "admin-approval-needed" CHALLENGE FORBIDDEN Failed ServerOperator NO
-            "ask the administrator of that account; then keyway doctor --server SERVER"
+            "ask the administrator of that account; then keyway doctor SERVER"
         AuthFailed "auth-failed" TOKEN REFUSED Failed Person NO
             "sign in again and agree: keyway login SERVER"
         AuthRejected "auth-rejected" CHALLENGE REFUSED Failed Person NO
@@ -74,7 +74,7 @@ codes! {
         BadMetadata "bad-metadata" DISCOVERY REFUSED Failed ServerOperator NO
             "its operator has to correct that document; until then, put a token into `headers` if the server takes one"
         Busy "busy" ANY CONNECTED Failed Person YES
-            "wait for answers before sending more; if none comes: keyway doctor --server SERVER"
+            "wait for answers before sending more; if none comes: keyway doctor SERVER"
         CallbackPortBusy "callback-port-busy" TOKEN REFUSED Failed Person NO
             "end the program that uses the port (ss -ltnp), or remove `callbackPort` from the entry; then keyway login SERVER"
         Cancelled "cancelled" ANY UNUSABLE Failed Person NO
@@ -94,7 +94,7 @@ codes! {
         ConfigError "config-error" ANY UNUSABLE Failed PluginAuthor NO
             "correct that field of the entry or of `config.toml`: keyway check shows where the entry stands"
         Connecting "connecting" ANY CONNECTING Network Network YES
-            "its tools are listed as soon as it answers; if it never does: keyway doctor --server SERVER"
+            "its tools are listed as soon as it answers; if it never does: keyway doctor SERVER"
         ConnectionClosed "connection-closed" ANY OFFLINE Network ServerOperator YES
             "try again; if it happens each time, its operator has to find out why"
         CrossOriginRedirect "cross-origin-redirect" ANY UNUSABLE Failed PluginAuthor NO
@@ -120,7 +120,7 @@ codes! {
         HelperTimeout "helper-timeout" TOKEN HELPER Failed PluginAuthor YES
             "run the helper by hand, with its input closed (</dev/null): it has to end by itself"
         HttpError "http-error" ANY OFFLINE Failed ServerOperator NO
-            "check the path of `url`, and whether `type` fits the server: keyway doctor --server SERVER"
+            "check the path of `url`, and whether `type` fits the server: keyway doctor SERVER"
         IdentityRefused "identity-refused" TOKEN REFUSED Failed ServerOperator NO
             "your organisation decides who may use this server: give its administrator the message above; if it has changed since you signed in there: keyway logout SERVER, then keyway login SERVER"
         InsufficientScope "insufficient-scope" CHALLENGE SCOPE SignInNeeded Person NO
@@ -168,7 +168,7 @@ codes! {
         NoBrowser "no-browser" TOKEN NEEDS_AUTH SignInNeeded Person NO
             "keyway login SERVER --no-browser"
         NoCommonVersion "no-common-version" ANY BROKEN Failed ServerOperator NO
-            "update the server or Keyway, whichever is older: keyway doctor --server SERVER says which"
+            "update the server or Keyway, whichever is older: keyway doctor SERVER says which"
         NoEndpoint "no-endpoint" DISCOVERY REFUSED Failed ServerOperator NO
             "its operator has to complete the metadata; if you know the addresses, put `authorizationUrl` and `tokenUrl` into `oauth` of the entry"
         NoMetadata "no-metadata" DISCOVERY REFUSED Failed ServerOperator NO
@@ -188,7 +188,7 @@ codes! {
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO
             "its operator has to look at audience and issuer of the tokens; once that is corrected: keyway logout SERVER && keyway login SERVER"
         OauthNotChecked "oauth-not-checked" ANY UNUSABLE Failed Person NO
-            "ask the server: keyway migrate oauth --server SERVER"
+            "ask the server: keyway migrate oauth SERVER"
         OauthNotOffered "oauth-not-offered" CHALLENGE REFUSED Failed Person NO
             "the server takes no sign-in by OAuth; put a token for it into `headers`"
         OtherAccount "other-account" TOKEN REFUSED Failed Person NO
@@ -198,7 +198,7 @@ codes! {
         PkceUnsupported "pkce-unsupported" DISCOVERY REFUSED Failed ServerOperator NO
             "if you know that it supports PKCE, say so: `pkce = \"assume-s256\"` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
         ProtocolError "protocol-error" ANY BROKEN Failed ServerOperator NO
-            "check `url` and `type`: keyway doctor --server SERVER; if both are right, its operator has to mend it"
+            "check `url` and `type`: keyway doctor SERVER; if both are right, its operator has to mend it"
         ProxyRefused "proxy-refused" ANY OFFLINE Network Network NO
             "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY"
         RateLimited "rate-limited" ANY OFFLINE Failed Person YES
@@ -220,19 +220,19 @@ codes! {
         RotateToken "rotate-token" ANY UNUSABLE Failed Person NO
             "make a new token at the server and withdraw the old one: keyway rotate SERVER"
         ServerError "server-error" ANY BROKEN Failed ServerOperator NO
-            "do what the server's message says; if it names nothing that you can change, give its operator what this writes: keyway doctor --server SERVER --debug=transport --debug-file keyway-debug.txt"
+            "do what the server's message says; if it names nothing that you can change, give its operator what this writes: keyway doctor SERVER --debug=transport --debug-file keyway-debug.txt"
         SignInRequired "sign-in-required" TOKEN NEEDS_AUTH SignInNeeded Person NO
             "sign in once: keyway login SERVER"
         SpawnFailed "spawn-failed" ANY UNUSABLE Failed PluginAuthor NO
             "check that the program is installed and in PATH, or write its whole path into `command`"
         Timeout "timeout" ANY OFFLINE Network ServerOperator YES
-            "try again, with more time: --timeout SECONDS; if it stays silent: keyway doctor --server SERVER"
+            "try again, with more time: --timeout SECONDS; if it stays silent: keyway doctor SERVER"
         TlsFailed "tls-failed" TLS OFFLINE Network ServerOperator NO
             "check the port in `url`, and whether the server wants a client certificate"
         TokenExpired "token-expired" CHALLENGE REFUSED Failed Person NO
-            "make a new token and set its variable; then keyway doctor --server SERVER"
+            "make a new token and set its variable; then keyway doctor SERVER"
         TokenPlaceholder "token-placeholder" CHALLENGE REFUSED Failed Person NO
-            "make a token at the server and set its variable; then keyway doctor --server SERVER"
+            "make a token at the server and set its variable; then keyway doctor SERVER"
         TokenRefused "token-refused" TOKEN REFUSED Failed Person NO
             "check `clientId` and the variable behind `clientSecret`, then: keyway login SERVER"
         TransferRefused "transfer-refused" TRUST UNUSABLE Failed Person NO
@@ -268,9 +268,9 @@ codes! {
         WrongKey "wrong-key" TRUST UNUSABLE Failed Person NO
             "supply the key that the vault was made with; nothing was changed"
         WrongTenant "wrong-tenant" CHALLENGE FORBIDDEN Failed Person NO
-            "check the tenant, workspace or organisation variable; then keyway doctor --server SERVER"
+            "check the tenant, workspace or organisation variable; then keyway doctor SERVER"
         WrongTransport "wrong-transport" ANY UNUSABLE Failed PluginAuthor NO
-            "change `type` of the entry; then keyway doctor --server SERVER"
+            "change `type` of the entry; then keyway doctor SERVER"
         WrongUsage "wrong-usage" ANY UNUSABLE Usage Person NO
             "keyway help COMMAND"
     }
@@ -318,7 +318,7 @@ codes! {
         PlaceholderCredential "placeholder-credential" => VARIABLES UNUSABLE Failed Person NO
             "replace the placeholder by a variable, and set it: export NAME=…"
         PreferOauth "prefer-oauth" => LIST CONNECTED Done PluginAuthor NO
-            "keyway migrate oauth --server SERVER"
+            "keyway migrate oauth SERVER"
         SecretInDocs "secret-in-docs"
         SharedToken "shared-token"
         ShortTimeout "short-timeout"
@@ -333,13 +333,13 @@ codes! {
             "set the variable: export NAME=…, or keep it: keyway env set NAME"
         UnsupportedSchema "unsupported-schema"
         UnusableValue "unusable-value" => VARIABLES UNUSABLE Failed Person NO
-            "correct the value of the variable; then keyway doctor --server SERVER"
+            "correct the value of the variable; then keyway doctor SERVER"
         UnusedSuppression "unused-suppression"
         UrlMissingType "url-missing-type"
         WhitespaceInValue "whitespace-in-value" => CHALLENGE REFUSED Failed Person NO
-            "set the variable without the blank; then keyway doctor --server SERVER"
+            "set the variable without the blank; then keyway doctor SERVER"
         WrongHeaderFormat "wrong-header-format" => CHALLENGE REFUSED Failed Person NO
-            "keyway check --fix --unsafe-fixes; then keyway doctor --server SERVER"
+            "keyway check --fix --unsafe-fixes; then keyway doctor SERVER"
     }
 }
 

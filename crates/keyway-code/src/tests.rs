@@ -97,6 +97,19 @@ fn every_page_of_an_error_names_the_command_that_comes_next() {
     }
 }
 
+/// Commands are shown as `keyway VERB [SERVER] [--config PLUGIN]`; `--server` is accepted only.
+/// Of a token it says what the token is for, and of entries in files which of them are taken.
+#[test]
+fn no_page_and_no_hint_names_the_server_of_a_command_by_a_flag() {
+    for code in Code::ALL {
+        for text in [code.page(), code.hint()] {
+            let mut lines = text.lines().filter(|line| line.contains("--server"));
+            let shown = lines.find(|line| !line.contains("keyway token new"));
+            assert!(shown.is_none(), "{code}: {shown:?}");
+        }
+    }
+}
+
 #[test]
 fn every_code_has_a_hint_and_an_exit_status_that_fits_its_state() {
     for code in Code::ALL {

@@ -136,8 +136,8 @@ mod tests {
             ),
             (
                 "/p",
-                "update: keyway doctor --server SERVER says which",
-                "update: keyway doctor --server docs --config /p says which",
+                "update: keyway doctor SERVER says which",
+                "update: keyway doctor docs --config /p says which",
             ),
             (
                 "/p",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use keyway_auth::AuthError;
 use keyway_code::{Code, ServerState};
-use keyway_secret::shell_word;
+use keyway_secret::server_argument;
 use keyway_transport::TransportError;
 
 use crate::session::SessionError;
@@ -69,7 +69,7 @@ pub fn naming(hint: &str, plugin: Option<&str>, server: &str) -> String {
     if server.is_empty() || server.starts_with('-') {
         return hint.to_owned();
     }
-    let word = shell_word(server);
+    let word = server_argument(server);
     let mut named = String::new();
     let mut rest = hint;
     while let Some((before, after)) = rest.split_once(PLACE) {
@@ -135,9 +135,9 @@ mod tests {
         for (hint, server, expected) in [
             ("keyway login SERVER", "s", "keyway login s"),
             (
-                "`x` below `[servers.\"PLUGIN:SERVER\".oauth]`: keyway doctor --server SERVER; then SERVER",
+                "`x` below `[servers.\"PLUGIN:SERVER\".oauth]`: keyway doctor SERVER; then SERVER",
                 "a.b",
-                "`x` below `[servers.\"p:a.b\".oauth]`: keyway doctor --server a.b; then a.b",
+                "`x` below `[servers.\"p:a.b\".oauth]`: keyway doctor a.b; then a.b",
             ),
             (
                 "keyway login SERVER",

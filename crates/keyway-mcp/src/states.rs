@@ -57,7 +57,7 @@ impl ServerProblem {
             code: Code::Connecting,
             message: "the server has not answered yet".to_owned(),
             hint: Some(
-                "its tools are listed as soon as it does; if it never does: keyway doctor --server SERVER"
+                "its tools are listed as soon as it does; if it never does: keyway doctor SERVER"
                     .to_owned(),
             ),
             is_transient: true,

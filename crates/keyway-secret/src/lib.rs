@@ -20,7 +20,7 @@ use std::fmt;
 pub use self::clock::{Clock, SystemClock};
 pub use self::constant_time::constant_time_eq;
 pub use self::printable::{escaped, hint_of, printable};
-pub use self::shell::{escaped_word, shell_word};
+pub use self::shell::{escaped_word, server_argument, shell_word};
 pub use self::wipe::Wipe;
 
 /// A confidential value: no `Display`, no `==`, no serialisation, and wiped from memory when dropped.

@@ -13,6 +13,20 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Writes the name of a server as the argument of a command of Keyway: as a word, or as the flag
+/// `--server` where the word alone would be taken for the path of a plugin.
+#[must_use]
+pub fn server_argument(name: &str) -> String {
+    let word = shell_word(name);
+    let is_path = name.contains('/')
+        || [".json", ".toml"].iter().any(|end| name.ends_with(end))
+        || [".", "..", "-"].contains(&name);
+    if is_path {
+        return format!("--server {word}");
+    }
+    word
+}
+
 /// Writes `text` as one word in which everything can be seen: as it is, in quotes, or in the form
 /// `$'…'` if something in it is [escaped].
 #[must_use]
@@ -46,6 +60,20 @@ mod tests {
             ("a\nb", "'a b'"),
         ] {
             assert_eq!(shell_word(text), word);
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_by_a_flag_only_where_its_name_looks_like_a_path() {
+        for (name, argument) in [
+            ("docs", "docs"),
+            ("my docs", "'my docs'"),
+            ("plugin:docs", "plugin:docs"),
+            ("team/docs", "--server team/docs"),
+            ("docs.json", "--server docs.json"),
+            (".", "--server ."),
+        ] {
+            assert_eq!(server_argument(name), argument);
         }
     }
 

@@ -112,7 +112,7 @@ fn every_surface_tells_the_same_of_a_refused_credential() {
         "code": "auth-rejected",
         "state": "needs-auth",
         "reason": "auth-failed",
-        "hint": "set a new value: export API_TOKEN=…; then keyway doctor --server s",
+        "hint": "set a new value: export API_TOKEN=…; then keyway doctor s",
         "fixable_by": "person",
     });
     for words in [

@@ -98,9 +98,8 @@ fn credentials(upstream: &Upstream) -> Vec<Row> {
     let near = "API_TOKEN is set; is that the one?";
     let scope = "with the scope files:write";
     let (failing, silent) = ("trust grant failing --env", "run the helper by hand");
-    let again = "keyway doctor --server";
     vec![
-        Row("refused", bearer("/401", token), "auth-rejected", again),
+        Row("refused", bearer("/401", token), "auth-rejected", "keyway doctor refused"),
         Row(
             "expired",
             bearer("/401", old),
@@ -113,7 +112,7 @@ fn credentials(upstream: &Upstream) -> Vec<Row> {
             "unresolved-variable",
             near,
         ),
-        Row("forbidden", bearer("/403", token), "forbidden", again),
+        Row("forbidden", bearer("/403", token), "forbidden", "keyway doctor forbidden"),
         Row(
             "narrow",
             bearer("/scope", token),
@@ -138,13 +137,13 @@ fn servers(upstream: &Upstream, misled: &str) -> Vec<Row> {
     let misled = format!(r#""type": "http", "url": "{misled}""#);
     let program = |path: &str| format!(r#""command": "{path}""#);
     let absent = program("no-such-program-anywhere");
-    let wait = "sleep 7 && keyway doctor --server busy";
+    let wait = "sleep 7 && keyway doctor busy";
     vec![
         Row("busy", at("/429"), "rate-limited", wait),
         Row("missing", at("/404"), "http-error", "check the path of url"),
         Row("ill", at("/500"), "http-error", "try again in a minute"),
         Row("moved", at("/302"), "cross-origin-redirect", "url"),
-        Row("babbling", at("/text"), "protocol-error", "keyway doctor"),
+        Row("babbling", at("/text"), "protocol-error", "keyway doctor babbling"),
         Row("nobody", unused, "unreachable", "start the server"),
         Row(
             "nowhere",

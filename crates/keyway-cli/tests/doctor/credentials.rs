@@ -32,7 +32,7 @@ fn a_refused_token_is_looked_at_and_the_right_one_works() {
             "whitespace-in-value",
             "without the blank: export TOKEN=…",
         ),
-        ("CANARY-bad", "auth-rejected", "keyway doctor --server s"),
+        ("CANARY-bad", "auth-rejected", "keyway doctor s"),
     ] {
         let outcome = doctor(&folder).env("TOKEN", value).run();
         let found = assert_fault(&outcome, code, 1, fix);

@@ -91,5 +91,5 @@ fn a_server_that_has_not_answered_is_connecting_and_the_others_work() {
     assert_eq!(told["code"], "connecting", "{told}");
     assert_eq!(told["state"], "pending", "{told}");
     let hint = told["hint"].as_str().unwrap();
-    assert!(hint.contains("keyway doctor --server slow"), "{hint}");
+    assert!(hint.contains("keyway doctor slow"), "{hint}");
 }

@@ -180,7 +180,7 @@ fn a_server_that_would_take_a_sign_in_is_told_with_the_way_to_it() {
         (&"prefer-oauth".into(), &"note".into())
     );
     let hint = found["hint"].as_str().unwrap();
-    assert_eq!(hint, "keyway migrate oauth --server s");
+    assert_eq!(hint, "keyway migrate oauth s");
     let words: Vec<&str> = hint.split(' ').skip(1).collect();
     let outcome = run(&folder, &[&words[..], &["--write"]].concat());
     assert_eq!(outcome.code, 0, "{}", outcome.everything());

@@ -44,7 +44,7 @@ fn a_port_without_a_server_is_a_network_fault() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let folder = entry(&format!("http://{address}/mcp"));
-    let fix = "start the server, which runs on this machine, or correct the port in `url`; then keyway doctor --server s";
+    let fix = "start the server, which runs on this machine, or correct the port in `url`; then keyway doctor s";
     let found = assert_fault(&doctor(&folder).run(), "unreachable", 5, fix);
     let message = found["message"].as_str().unwrap();
     assert!(message.contains(&address), "{message}");
@@ -180,15 +180,15 @@ fn tunnel(to: u16, basic: &'static str) -> u16 {
 #[test]
 fn a_limit_is_told_with_the_time_to_wait() {
     for (headers, fix) in [
-        ("retry-after: 7\r\n", "sleep 7 && keyway doctor --server s"),
+        ("retry-after: 7\r\n", "sleep 7 && keyway doctor s"),
         // A date counts by the clock of the server, whatever ours says.
         (
             "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:50:07 GMT\r\n",
-            "sleep 30 && keyway doctor --server s",
+            "sleep 30 && keyway doctor s",
         ),
         (
             "retry-after: soon\r\n",
-            "wait a minute; then keyway doctor --server s",
+            "wait a minute; then keyway doctor s",
         ),
     ] {
         let limits = Arc::new(AtomicBool::new(true));
@@ -217,7 +217,7 @@ fn a_server_of_no_known_version_says_what_it_offers_and_which_side_needs_an_upda
             "1999-01-01",
             "the server is older than all that Keyway speaks",
         ),
-        ("2031-01-01", "update Keyway; then keyway doctor --server s"),
+        ("2031-01-01", "update Keyway; then keyway doctor s"),
         ("latest", "give its operator what this writes"),
     ] {
         let server = Server::start(move |request| mcp_of(request, version));
@@ -272,10 +272,10 @@ fn a_server_in_trouble_says_when_to_come_back_and_works_then() {
         (
             503,
             "retry-after: 9\r\n",
-            "sleep 9 && keyway doctor --server s",
+            "sleep 9 && keyway doctor s",
         ),
-        (500, "", "try again in a minute: keyway doctor --server s"),
-        (418, "", "check `url`, then keyway doctor --server s"),
+        (500, "", "try again in a minute: keyway doctor s"),
+        (418, "", "check `url`, then keyway doctor s"),
     ] {
         let mended = Arc::new(AtomicBool::new(false));
         let is_mended = Arc::clone(&mended);

@@ -106,7 +106,7 @@ fn a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told() 
     assert_works(&doctor(&folder).run());
     for (code, fix) in [
         (-32050, "do what its message says"),
-        (-32603, "try again in a minute: keyway doctor --server s;"),
+        (-32603, "try again in a minute: keyway doctor s;"),
         (-32601, "update it, or give its operator"),
     ] {
         let (server, repaired) = faulty(move |request| {

@@ -36,7 +36,7 @@ fn a_program_that_ends_at_once_is_told_with_its_last_words() {
         Folder::with_entries(r#"{"s": {"command": "./s.sh", "env": {"TOKEN": "${TOKEN}"}}}"#)
             .executable("s.sh", script);
     let outcome = doctor(&folder).env("TOKEN", "CANARY-of-the-child").run();
-    let fix = "do what its last lines say, or run `./s.sh` by hand, with its `args`; then keyway doctor --server s";
+    let fix = "do what its last lines say, or run `./s.sh` by hand, with its `args`; then keyway doctor s";
     let found = assert_fault(&outcome, "child-ended", 1, fix);
     assert_eq!(found["last_lines"][0], "DATABASE_URL is not set");
     assert_eq!(found["stage"], "connect");
@@ -59,7 +59,7 @@ fn a_program_that_is_not_there_cannot_be_started() {
         &doctor(&folder).run(),
         "spawn-failed",
         1,
-        "install `no-such-program-anywhere`, or write its whole path into `command`; then keyway doctor --server s",
+        "install `no-such-program-anywhere`, or write its whole path into `command`; then keyway doctor s",
     );
     let folder = folder.executable("s.sh", SPEAKS);
     let path = folder.at("s.sh").display().to_string();

@@ -42,9 +42,9 @@ fn a_screen_of_any_width_shows_whole_words_and_whole_commands() {
             assert!(line.chars().count() <= width || is_command, "{line}");
         }
         // The longest command stands alone and can be copied.
-        let whole = "\n        keyway doctor --server hangs --debug=transport --debug-file keyway-debug.txt\n";
+        let whole = "\n        keyway doctor hangs --debug=transport --debug-file keyway-debug.txt\n";
         assert!(outcome.stdout.contains(whole), "{}", outcome.stdout);
-        let steps = "  next  set a new value: export GITHUB_TOKEN=…\n        then keyway doctor --server github\n";
+        let steps = "  next  set a new value: export GITHUB_TOKEN=…\n        then keyway doctor github\n";
         assert!(outcome.stdout.contains(steps), "{}", outcome.stdout);
     }
 }
@@ -98,7 +98,7 @@ fn a_program_that_hangs_is_told_with_what_it_said() {
     let folder = Folder::with_entries(r#"{"s": {"command": "./s.sh", "args": ["-y"]}}"#)
         .executable("s.sh", script);
     let outcome = doctor(&folder).args(["--timeout", "10"]).run();
-    let fix = "give it more time: keyway doctor --server s --timeout 120; if it stays silent, run `./s.sh` by hand";
+    let fix = "give it more time: keyway doctor s --timeout 120; if it stays silent, run `./s.sh` by hand";
     let found = assert_fault(&outcome, "timeout", 5, fix);
     let said = Value::from("fetching packages from the registry");
     assert_eq!(found["last_lines"][0], said);

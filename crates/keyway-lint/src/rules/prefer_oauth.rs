@@ -5,6 +5,7 @@ use keyway_config::declared::{Endpoint, OAuth, Transport};
 use keyway_config::diagnostic::Severity;
 use keyway_config::headers::{is_credential_header, is_token};
 use keyway_config::method::is_blank;
+use keyway_secret::server_argument;
 
 use super::{Context, Report, Rule};
 
@@ -41,8 +42,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             report
                 .field(document, server, &header.value, message)
                 .hint(format!(
-                    "`keyway migrate oauth --server {}` shows the change",
-                    server.name
+                    "`keyway migrate oauth {}` shows the change",
+                    server_argument(&server.name)
                 ));
         }
     }

@@ -1,6 +1,7 @@
 //! One thing that was found out about a server, under one code.
 
 use keyway_code::Code;
+use keyway_secret::server_argument;
 
 /// One thing that was found out about a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Finding {
             code: Code::PreferOauth,
             message: "it is reached with a fixed credential, and offers a sign-in by OAuth"
                 .to_owned(),
-            hint: format!("keyway migrate oauth --server {server}"),
+            hint: format!("keyway migrate oauth {}", server_argument(server)),
         }
     }
 }

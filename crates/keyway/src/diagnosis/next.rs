@@ -4,7 +4,7 @@ use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 
 use super::credential::Fed;
-use keyway_secret::shell_word;
+use keyway_secret::server_argument;
 
 /// Words the commands that a person may run next.
 pub(super) struct Next<'a> {
@@ -22,7 +22,7 @@ impl<'a> Next<'a> {
     pub(super) fn about(spec: &ServerSpec, stored: &'a [String]) -> Self {
         Self {
             stored,
-            server: shell_word(&spec.name),
+            server: server_argument(&spec.name),
             method: spec.method,
             is_local: matches!(spec.endpoint, SpecEndpoint::Local(_)),
         }
@@ -30,7 +30,7 @@ impl<'a> Next<'a> {
 
     /// Looks once more.
     pub(super) fn again(&self) -> String {
-        format!("keyway doctor --server {}", self.server)
+        format!("keyway doctor {}", self.server)
     }
 
     /// Looks once more, after this many seconds at the earliest.

@@ -150,7 +150,7 @@ impl OAuthError {
             }
             Self::Http { what, failure } => http_hint(*what, failure),
             Self::Status { .. } if !self.is_transient() => {
-                "its operator has to look; give them what this writes: keyway doctor --server SERVER --debug=oauth --debug-file keyway-debug.txt"
+                "its operator has to look; give them what this writes: keyway doctor SERVER --debug=oauth --debug-file keyway-debug.txt"
             }
             Self::Vault {
                 hint: Some(hint), ..

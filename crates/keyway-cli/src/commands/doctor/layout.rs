@@ -125,7 +125,7 @@ mod tests {
             LAYOUT.heading("s", "no answer within 8 seconds, however long one waits", Code::Timeout),
             LAYOUT.labelled("why", "The server hangs,\nor a firewall swallows the packets."),
             LAYOUT.steps(
-                "give it more time: keyway doctor --server s --timeout 120; if it stays silent, ask its operator",
+                "give it more time: keyway doctor s --timeout 120; if it stays silent, ask its operator",
             ),
         ];
         let expected = "
@@ -134,7 +134,7 @@ s: no answer within 8 seconds, however
   why   The server hangs, or a firewall
         swallows the packets.
   next  give it more time:
-        keyway doctor --server s --timeout 120
+        keyway doctor s --timeout 120
         if it stays silent, ask its operator
 ";
         assert_eq!(text.concat(), expected);

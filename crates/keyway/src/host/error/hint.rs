@@ -5,7 +5,7 @@ use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors};
 use keyway_mcp::explain::{explain, explain_auth, naming};
 use keyway_mcp::session::SessionError;
-use keyway_secret::{printable, shell_word};
+use keyway_secret::{printable, server_argument};
 use keyway_transport::TransportError;
 
 use super::{Error, has_ended_by_itself};
@@ -29,7 +29,7 @@ impl Error {
             }
             Self::NotApproved { server, .. } => Some(format!(
                 "look at what it does and approve it: keyway trust grant {}",
-                shell_word(server)
+                server_argument(server)
             )),
             Self::Unresolved { errors, .. } => supply(errors),
             Self::NoHome => Some("set `KEYWAY_HOME` to a folder of your own".to_owned()),
@@ -76,7 +76,7 @@ impl Error {
                 return Some(format!(
                     "it did not get {} of your shell; if it needs it: keyway trust grant {} --env {first}",
                     names.join(", "),
-                    shell_word(server)
+                    server_argument(server)
                 ));
             }
             if is_sign_in(error, *method) && self.code() != Code::InsufficientScope {
