@@ -6,6 +6,7 @@
 
 mod authorizer;
 mod challenge;
+mod credential_flaw;
 mod document;
 mod dynamic;
 mod endpoint;
@@ -24,6 +25,7 @@ mod timeouts;
 
 pub use self::authorizer::{Authorizer, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
+pub use self::credential_flaw::{CredentialFlaw, lasting};
 pub use self::document::Document as PeerDocument;
 pub use self::dynamic::{Dynamic, Renewal};
 pub use self::error::AuthError;

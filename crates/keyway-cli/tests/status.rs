@@ -87,7 +87,7 @@ fn table_shows_every_server_and_names_what_is_missing() {
       help: use `http`, `sse`, `ws` or `stdio`
 
     needs approval: such a server runs a program or sends a variable, and you have not approved that;
-    `keyway trust grant SERVER` shows what it would do and approves it
+    `keyway trust grant database` shows what it would do and approves it
     --- exit 0
     ");
 }

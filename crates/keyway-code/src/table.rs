@@ -165,8 +165,6 @@ codes! {
             "nothing was lost; try again when the authorization server answers"
         NoAssertion "no-assertion" TOKEN REFUSED Failed Person NO
             "check in `config.toml` where it is taken from, and that the program that writes it runs"
-        NoBrowser "no-browser" TOKEN NEEDS_AUTH SignInNeeded Person NO
-            "keyway login SERVER --no-browser"
         NoCommonVersion "no-common-version" ANY BROKEN Failed ServerOperator NO
             "update the server or Keyway, whichever is older: keyway doctor SERVER says which"
         NoEndpoint "no-endpoint" DISCOVERY REFUSED Failed ServerOperator NO

@@ -58,6 +58,12 @@ impl DeclaredServer {
         self.source.locate(field.span, &field.pointer)
     }
 
+    /// Returns where the entry stands, as a diagnostic shows it: at its name.
+    #[must_use]
+    pub fn declared_at(&self) -> Location {
+        self.source.locate(self.name_span, &self.pointer)
+    }
+
     /// Returns what this entry is expanded against: the variables around it, and those of the env
     /// file that it names itself.
     #[must_use]

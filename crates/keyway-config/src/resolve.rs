@@ -68,6 +68,7 @@ pub fn resolve(server: &DeclaredServer, scope: &Scope<'_>) -> Result<ServerSpec,
     match endpoint {
         Some(endpoint) if resolver.errors.is_empty() => Ok(ServerSpec {
             name: server.name.clone(),
+            declared_at: server.declared_at(),
             transport: server.transport,
             method,
             endpoint,
@@ -91,6 +92,7 @@ fn not_configured(server: &DeclaredServer, remote: &Remote) -> ServerSpec {
     let names = remote.headers.iter().map(|header| header.name.as_str());
     ServerSpec {
         name: server.name.clone(),
+        declared_at: server.declared_at(),
         transport: server.transport,
         method: Method::remote(remote, server.transport, names),
         endpoint: SpecEndpoint::NotConfigured,
@@ -304,6 +306,7 @@ impl Resolver<'_> {
                 Some(Resolved {
                     template: field.template.clone(),
                     value,
+                    location: Box::new(self.server.locate(field)),
                 })
             }
             Err(errors) => {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use keyway::connect::{BoxFuture, ConnectError, Connection, ConnectionFingerprint, FingerprintKey};
+use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
 use keyway::diagnosis::explainer;
 use keyway::events::Topic;
 use keyway::remembered_tools::RememberedTools;
@@ -20,7 +20,7 @@ use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::idle::end_when_idle;
-use keyway_mcp::session::OfferedEras;
+use keyway_mcp::session::{OfferedEras, SessionError};
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_secret::{Secret, printable, shell_word};
@@ -370,7 +370,10 @@ impl LazyServer {
 /// Returns what a client is told of a program that cannot be started again.
 fn transport_error(error: Error) -> TransportError {
     match error {
-        Error::Connect(ConnectError::Transport(error)) => error,
+        Error::Talk {
+            error: SessionError::Transport(error),
+            ..
+        } => error,
         // The entry is another, or is not approved any more, which ends the session as well.
         _ => TransportError::Closed,
     }

@@ -4,10 +4,8 @@ mod fingerprint;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use keyway_auth::Fixed;
 use keyway_auth::oauth::OAuth;
 use keyway_code::Code;
 use keyway_config::environment::HostVariables;
@@ -15,7 +13,7 @@ use keyway_config::resolve::{Resolved, ServerSpec};
 use keyway_secret::Secret;
 #[cfg(feature = "stdio")]
 use keyway_transport::IsolationLevel;
-use keyway_transport::{ChildEnv, ChildKind, EnvRules, HostEnv, connect_http};
+use keyway_transport::{ChildEnv, ChildKind, EnvRules, HostEnv};
 use thiserror::Error;
 
 pub use keyway_auth::{AuthError, BoxFuture, HelperFault, HttpRefusal};
@@ -94,20 +92,6 @@ pub struct Connected {
     pub offer: OfferedEras,
     /// The sign-in that its requests are made with, if it is by OAuth.
     pub(crate) oauth: Option<OAuth>,
-}
-
-/// Prepares a connection by Streamable HTTP that carries no credential of its own: the client's
-/// certificate is all there is.
-///
-/// # Errors
-///
-/// Returns [`ConnectError::Transport`] for an address that may not be reached.
-pub fn connect_plain(
-    url: &Secret<String>,
-    client: &HttpClient,
-) -> Result<Connection, ConnectError> {
-    let authorizer = Arc::new(Fixed::new(Vec::new()));
-    Ok(connect_http(url, authorizer, client)?)
 }
 
 /// Returns the variables that a child gets: those that its entry `declared`, and of `environment`

@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[cfg(feature = "callback")]
 use keyway_auth::AuthError;
 use keyway_auth::HttpRefusal;
+pub use keyway_auth::lasting;
 #[cfg(feature = "callback")]
 use keyway_auth::oauth::OAuthError;
 use keyway_auth::oauth::{SignIn, UnstoredSignIn};
@@ -32,9 +33,9 @@ use keyway_transport::CallbackListener;
 use serde_json::value::RawValue;
 
 pub use self::credential::credential_variables;
+use self::credential::refused_at;
 pub use self::finding::Finding;
 pub use self::refine::{Evidence, Speaks, refine, refine_session};
-pub use self::summary::lasting;
 use crate::approval::Question;
 
 /// How a server is, from what its file says to a full examination.
@@ -189,10 +190,11 @@ impl Diagnosis {
             // An entry with a variable that is not set has no specification.
             .map(|name| Variable::new(name, true))
             .collect();
+        found.declared_at = Some(spec.declared_at.clone());
         found.state = error.state();
         found.exit = error.exit();
         let refined = refine_session(error, Evidence::of(spec));
-        found.with(refined.unwrap_or_else(|| {
+        let refined = refined.unwrap_or_else(|| {
             let explained = explain_session(error);
             let hint = explained.hint.unwrap_or_default();
             Finding {
@@ -200,7 +202,15 @@ impl Diagnosis {
                 message: explained.message,
                 hint: naming(&hint, None, &spec.name),
             }
-        }))
+        });
+        found.with_fault(refined, spec)
+    }
+
+    /// The same with what was found out to be wrong, and where the entry has what is at fault.
+    pub(crate) fn with_fault(self, finding: Finding, spec: &ServerSpec) -> Self {
+        let fault_at = refused_at(spec, finding.code);
+        let found = self.with(finding);
+        Self { fault_at, ..found }
     }
 
     /// The same with what was found out to be wrong; the state stays as it is.

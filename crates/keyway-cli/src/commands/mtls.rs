@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use keyway::connect::{ConnectError, HttpClient, RootCertificates, harden_self};
-use keyway::identity::{Files, Keeper};
+use keyway::Host;
+use keyway::connect::{RootCertificates, harden_self};
+use keyway::identity::Files;
 use keyway_code::Exit;
 use keyway_mcp::bridge::{bridge, standard_pipes};
 use keyway_secret::Secret;
+use url::Url;
 
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
@@ -50,13 +52,14 @@ pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, Cl
             files: vec![roots.clone()],
         };
     }
-    let client = HttpClient::new(network).map_err(ConnectError::from)?;
     super::block_on(async {
-        let keeper = tokio::spawn(Keeper::new(files, client.clone()).keep());
-        let connection = keyway::connect::connect_plain(&url, &client)?;
+        // Without a vault there is no sign-in: the certificate is all that is shown.
+        let host = Host::builder().http(network).without_vault();
+        // Inside of the runtime, so that the certificate is read again when it is renewed.
+        let host = host.client_certificate(Some(files)).build()?;
+        let connected = host.server(&url)?.approve().await?.open().await?;
         let (input, output) = standard_pipes().map_err(|source| CliError::Client { source })?;
-        let bridged = bridge(input, output, connection).await;
-        keeper.abort();
+        let bridged = bridge(input, output, connected.connection).await;
         bridged.map_err(|source| CliError::Client { source })?;
         Ok(Exit::Done)
     })
@@ -75,15 +78,12 @@ impl Mtls {
 }
 
 /// Reads the address of the server, which must be encrypted.
-fn address() -> Result<Secret<String>, CliError> {
+fn address() -> Result<Url, CliError> {
     let url = ProcessEnvironment::text("API_URL").ok_or(CliError::Usage {
         what: "`API_URL` must hold the address of the server",
     })?;
-    let scheme = url.get(..8).unwrap_or_default();
-    if !scheme.eq_ignore_ascii_case("https://") {
-        return Err(CliError::Usage {
-            what: "`API_URL` must be an `https` address: a certificate is shown to it",
-        });
-    }
-    Ok(Secret::new(url))
+    let url = Url::parse(&url).ok().filter(|url| url.scheme() == "https");
+    url.ok_or(CliError::Usage {
+        what: "`API_URL` must be an `https` address: a certificate is shown to it",
+    })
 }

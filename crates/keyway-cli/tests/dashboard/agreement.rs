@@ -1,6 +1,7 @@
 //! One server that refuses its credential, seen by every surface: all of them say the same.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use keyway_testkit::{Answer, Folder, Upstream};
@@ -24,8 +25,13 @@ fn facts(found: &Value, place: &str) -> Value {
 
 /// Returns the only diagnostic that a command prints.
 fn diagnostic(house: &House, words: &[&str]) -> Value {
-    let words = [words, &["--config", "p", "--trust", "--format", "json"]].concat();
-    let outcome = house.keyway_with(&words, &[("API_TOKEN", TOKEN)]);
+    let words = [words, &["--trust"]].concat();
+    printed(house, &words, &[("API_TOKEN", TOKEN)])
+}
+
+fn printed(house: &House, words: &[&str], variables: &[(&str, &str)]) -> Value {
+    let words = [words, &["--config", "p", "--format", "json"]].concat();
+    let outcome = house.keyway_with(&words, variables);
     let object: Value = serde_json::from_str(&outcome.stdout)
         .unwrap_or_else(|_| panic!("{}", outcome.everything()));
     let found = object.pointer("/diagnostics").unwrap().as_array().unwrap();
@@ -60,6 +66,12 @@ fn error_data(house: &House) -> Value {
         welcome.pointer("/result").is_some_and(Value::is_object),
         "{welcome}"
     );
+    // There is nothing to sign in to.
+    let instructions = welcome.pointer("/result/instructions").unwrap().to_string();
+    assert!(instructions.contains("keyway doctor"), "{instructions}");
+    for absent in ["sign_in", "keyway login"] {
+        assert!(!instructions.contains(absent), "{instructions}");
+    }
     let told = answers
         .find(|answer| answer.get("id") == Some(&2.into()))
         .unwrap();
@@ -115,17 +127,13 @@ fn every_surface_tells_the_same_of_a_refused_credential() {
         "hint": "set a new value: export API_TOKEN=…; then keyway doctor s",
         "fixable_by": "person",
     });
-    for words in [
-        &["doctor", "s"][..],
-        &["tools", "s"],
-        &["probe", "s"],
-        &["call", "s", "echo"],
-    ] {
-        assert_eq!(
-            facts(&diagnostic(&house, words), &place),
-            expected,
-            "{words:?}"
-        );
+    for words in COMMANDS {
+        let found = diagnostic(&house, words);
+        assert_eq!(facts(&found, &place), expected, "{words:?}");
+        // The place of what was refused, and not only the entry's.
+        let source = json!({"file": "p/.mcp.json", "line": 2, "column": 42,
+            "pointer": "/s/headers/Authorization"});
+        assert_eq!(found["source"], source, "{words:?}");
     }
     assert_eq!(facts(&error_data(&house), &place), expected);
     assert_eq!(facts(&page(&house), &place), expected);
@@ -146,13 +154,56 @@ fn every_surface_tells_the_same_of_a_refused_credential() {
         (&json!("pending"), &json!("pending-trust"))
     );
     assert_eq!(server["fixable_by"], "person");
-    let examined = diagnostic(&house, &["doctor", "s"]);
-    assert_eq!(examined["source"], server["source"]);
+    assert_eq!(server["source"]["pointer"], "/s");
+}
+
+/// What is wrong with the way to a server, or with its program, names the entry.
+#[test]
+fn every_diagnostic_of_a_connection_names_the_place_of_its_entry() {
+    let unused = TcpListener::bind("127.0.0.79:0").unwrap();
+    let address = unused.local_addr().unwrap();
+    drop(unused);
+    let entries = format!(
+        r#"{{"http": {{"type": "http", "url": "http://{address}/mcp"}},
+            "sse": {{"type": "sse", "url": "http://{address}/sse"}},
+            "program": {{"command": "no-such-program-anywhere"}},
+            "empty": {{"type": "http", "url": ""}},
+            "off": {{"command": "true", "disabled": true}}}}"#
+    );
+    let folder = Folder::new().file("p/.mcp.json", entries);
+    let house = House::over(folder, &[], &["--trust"]);
+    for (line, server, code) in [
+        (1, "http", "unreachable"),
+        (2, "sse", "unreachable"),
+        (3, "program", "spawn-failed"),
+        (4, "empty", "not-configured"),
+        (5, "off", "disabled"),
+    ] {
+        for words in [
+            &["tools", server][..],
+            &["probe", server],
+            &["call", server, "t"],
+        ] {
+            let found = diagnostic(&house, words);
+            assert_eq!(found["code"], code, "{words:?}: {found:#}");
+            assert_eq!(found["server"], server, "{words:?}: {found:#}");
+            let source = &found["source"];
+            assert_eq!(
+                source["pointer"],
+                format!("/{server}"),
+                "{words:?}: {found:#}"
+            );
+            assert_eq!(source["line"], line, "{words:?}: {found:#}");
+        }
+    }
+    let found = printed(&house, &["tools", "program"], &[]);
+    assert_eq!(found["code"], "pending-trust", "{found:#}");
+    assert_eq!(found["source"]["pointer"], "/program", "{found:#}");
 }
 
 /// What is known without a request is the same everywhere as well, the message included.
 #[test]
-fn status_and_doctor_tell_the_same_of_a_missing_variable() {
+fn every_surface_tells_the_same_of_a_missing_variable() {
     let entries = r#"{"s": {"type": "http", "url": "http://127.0.0.1:1/mcp",
         "headers": {"Authorization": "Bearer ${API_TOKEN}"}}}"#;
     let folder = Folder::new().file("p/.mcp.json", entries);
@@ -166,4 +217,18 @@ fn status_and_doctor_tell_the_same_of_a_missing_variable() {
     assert_eq!(facts(&status["servers"][0], &place), examined);
     assert_eq!(facts(&page(&house), &place), examined);
     assert_eq!(examined["code"], "unresolved-variable");
+    // Nor does it matter that the entry is not approved: an approval would not help.
+    for words in COMMANDS {
+        let found = printed(&house, words, &[]);
+        assert_eq!(facts(&found, &place), examined, "{words:?}");
+        assert_eq!(found["source"]["pointer"], "/s/headers/Authorization");
+    }
 }
+
+/// The commands that connect to one server.
+const COMMANDS: [&[&str]; 4] = [
+    &["doctor", "s"],
+    &["tools", "s"],
+    &["probe", "s"],
+    &["call", "s", "echo"],
+];

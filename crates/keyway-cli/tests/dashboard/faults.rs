@@ -99,7 +99,12 @@ fn credentials(upstream: &Upstream) -> Vec<Row> {
     let scope = "with the scope files:write";
     let (failing, silent) = ("trust grant failing --env", "run the helper by hand");
     vec![
-        Row("refused", bearer("/401", token), "auth-rejected", "keyway doctor refused"),
+        Row(
+            "refused",
+            bearer("/401", token),
+            "auth-rejected",
+            "keyway doctor refused",
+        ),
         Row(
             "expired",
             bearer("/401", old),
@@ -112,7 +117,12 @@ fn credentials(upstream: &Upstream) -> Vec<Row> {
             "unresolved-variable",
             near,
         ),
-        Row("forbidden", bearer("/403", token), "forbidden", "keyway doctor forbidden"),
+        Row(
+            "forbidden",
+            bearer("/403", token),
+            "forbidden",
+            "keyway doctor forbidden",
+        ),
         Row(
             "narrow",
             bearer("/scope", token),
@@ -143,7 +153,12 @@ fn servers(upstream: &Upstream, misled: &str) -> Vec<Row> {
         Row("missing", at("/404"), "http-error", "check the path of url"),
         Row("ill", at("/500"), "http-error", "try again in a minute"),
         Row("moved", at("/302"), "cross-origin-redirect", "url"),
-        Row("babbling", at("/text"), "protocol-error", "keyway doctor babbling"),
+        Row(
+            "babbling",
+            at("/text"),
+            "protocol-error",
+            "keyway doctor babbling",
+        ),
         Row("nobody", unused, "unreachable", "start the server"),
         Row(
             "nowhere",

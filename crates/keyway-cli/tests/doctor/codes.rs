@@ -263,7 +263,7 @@ const PROVOKED: &[Row] = &[
     (
         "keyway-cli/tests/doctor/sign_in.rs",
         "a_missing_sign_in_is_reported_with_the_command_and_it_works_then",
-        &["no-browser", "sign-in-required"],
+        &["sign-in-required"],
     ),
     (
         "keyway-cli/tests/doctor/sign_in.rs",

@@ -33,6 +33,7 @@ fn a_refused_token_is_looked_at_and_the_right_one_works() {
             "without the blank: export TOKEN=…",
         ),
         ("CANARY-bad", "auth-rejected", "keyway doctor s"),
+        ("CANARY-bad ", "auth-rejected", "keyway doctor s"),
     ] {
         let outcome = doctor(&folder).env("TOKEN", value).run();
         let found = assert_fault(&outcome, code, 1, fix);
@@ -43,6 +44,8 @@ fn a_refused_token_is_looked_at_and_the_right_one_works() {
             message.contains("`Authorization` is made of `TOKEN`, which is set"),
             "{message}"
         );
+        let names_blank = message.ends_with(": it begins or ends with a blank, which is not sent");
+        assert_eq!(names_blank, value.ends_with(' '), "{message}");
         assert!(!outcome.everything().contains("eyJleHAi"), "{value}");
     }
     assert!(

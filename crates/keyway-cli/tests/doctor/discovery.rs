@@ -144,7 +144,12 @@ fn a_sign_in_that_could_not_begin_is_told_by_the_rule_that_is_broken() {
         let found = assert_fault(&doctor(&folder).run(), code, exit, fix);
         assert_eq!(found["stage"], stage, "{code}");
         mended.store(true, Ordering::Relaxed);
-        assert_fault(&doctor(&folder).run(), "no-browser", 3, "keyway login s");
+        assert_fault(
+            &doctor(&folder).run(),
+            "sign-in-required",
+            3,
+            "keyway login s",
+        );
         let asked = server.asked();
         let is_registration = |request: &&String| request.starts_with("POST /register");
         assert_eq!(asked.iter().filter(is_registration).count(), 0, "{code}");
@@ -174,14 +179,24 @@ fn what_the_hint_says_lets_the_sign_in_begin() {
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "{url}", "oauth": {{"clientId": "mine"}}}}}}"#
     ));
-    assert_fault(&doctor(&folder).run(), "no-browser", 3, "keyway login s");
+    assert_fault(
+        &doctor(&folder).run(),
+        "sign-in-required",
+        3,
+        "keyway login s",
+    );
     let (server, _) = world("pkce-unsupported");
     let folder = entry(&server);
     let plugin = folder.path().file_name().unwrap().to_str().unwrap();
     let settings =
         format!("[servers.\"{plugin}:s\".oauth]\nsource = \"../..\"\npkce = \"assume-s256\"\n");
     folder.put("home/config/config.toml", settings);
-    assert_fault(&doctor(&folder).run(), "no-browser", 3, "keyway login s");
+    assert_fault(
+        &doctor(&folder).run(),
+        "sign-in-required",
+        3,
+        "keyway login s",
+    );
 }
 
 fn login(folder: &Folder) -> (Outcome, String) {
@@ -222,7 +237,7 @@ fn a_sign_in_that_is_refused_on_the_way_is_told_by_its_code() {
             server.url()
         ));
         let outcome = doctor(&folder).env("CLIENT_SECRET", "CANARY-own").run();
-        assert_fault(&outcome, "no-browser", 3, "keyway login s");
+        assert_fault(&outcome, "sign-in-required", 3, "keyway login s");
     }
     // The second fix, followed.
     let (server, _) = world("oauth-not-offered");

@@ -184,7 +184,12 @@ fn a_server_that_would_take_a_sign_in_is_told_with_the_way_to_it() {
     let words: Vec<&str> = hint.split(' ').skip(1).collect();
     let outcome = run(&folder, &[&words[..], &["--write"]].concat());
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
-    assert_fault(&doctor(&folder).run(), "no-browser", 3, "keyway login s");
+    assert_fault(
+        &doctor(&folder).run(),
+        "sign-in-required",
+        3,
+        "keyway login s",
+    );
     let asked = server.asked();
     assert!(
         asked

@@ -269,11 +269,7 @@ fn a_web_page_instead_of_a_server_is_an_http_error() {
 #[test]
 fn a_server_in_trouble_says_when_to_come_back_and_works_then() {
     for (status, headers, fix) in [
-        (
-            503,
-            "retry-after: 9\r\n",
-            "sleep 9 && keyway doctor s",
-        ),
+        (503, "retry-after: 9\r\n", "sleep 9 && keyway doctor s"),
         (500, "", "try again in a minute: keyway doctor s"),
         (418, "", "check `url`, then keyway doctor s"),
     ] {

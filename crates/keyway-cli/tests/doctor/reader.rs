@@ -42,9 +42,11 @@ fn a_screen_of_any_width_shows_whole_words_and_whole_commands() {
             assert!(line.chars().count() <= width || is_command, "{line}");
         }
         // The longest command stands alone and can be copied.
-        let whole = "\n        keyway doctor hangs --debug=transport --debug-file keyway-debug.txt\n";
+        let whole =
+            "\n        keyway doctor hangs --debug=transport --debug-file keyway-debug.txt\n";
         assert!(outcome.stdout.contains(whole), "{}", outcome.stdout);
-        let steps = "  next  set a new value: export GITHUB_TOKEN=…\n        then keyway doctor github\n";
+        let steps =
+            "  next  set a new value: export GITHUB_TOKEN=…\n        then keyway doctor github\n";
         assert!(outcome.stdout.contains(steps), "{}", outcome.stdout);
     }
 }

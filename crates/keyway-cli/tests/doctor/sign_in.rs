@@ -25,7 +25,12 @@ fn a_missing_sign_in_is_reported_with_the_command_and_it_works_then() {
     let found = assert_fault(&examined(&desk), "sign-in-required", 3, "keyway login s");
     assert_eq!(found["stage"], "token");
     let outcome = desk.without_browser(CALL).run();
-    assert_fault(&outcome, "no-browser", 3, "keyway login s --no-browser");
+    assert_fault(
+        &outcome,
+        "sign-in-required",
+        3,
+        "keyway login s --no-browser",
+    );
     assert!(
         desk.rig.seen("/register").is_empty(),
         "nothing was registered"

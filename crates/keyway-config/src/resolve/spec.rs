@@ -9,6 +9,7 @@ use crate::address::Address;
 use crate::declared::{Helper, Transport};
 use crate::environment::{Origin, Scope};
 use crate::method::Method;
+use crate::source::Location;
 use crate::template::Template;
 
 /// A server with every variable filled in: what connecting starts from.
@@ -16,6 +17,8 @@ use crate::template::Template;
 pub struct ServerSpec {
     /// The name in the file.
     pub name: String,
+    /// Where the entry stands.
+    pub declared_at: Location,
     /// How frames travel.
     pub transport: Transport,
     /// How it is authenticated to.
@@ -44,7 +47,12 @@ impl ServerSpec {
         if let Some(value) = scope.lookup(name) {
             let template = Template::parse(&format!("${{{name}}}"));
             self.values.push(value.clone());
-            let granted = Resolved { template, value };
+            let location = Box::new(self.declared_at.clone());
+            let granted = Resolved {
+                template,
+                value,
+                location,
+            };
             self.env.push((name.to_owned(), granted));
         }
     }
@@ -97,6 +105,7 @@ pub struct LocalSpec {
 pub struct Resolved {
     pub(super) template: Template,
     pub(super) value: Secret<String>,
+    pub(super) location: Box<Location>,
 }
 
 impl Resolved {
@@ -104,6 +113,12 @@ impl Resolved {
     #[must_use]
     pub const fn value(&self) -> &Secret<String> {
         &self.value
+    }
+
+    /// Returns where the file says it; of a variable that the person granted, where the entry is.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Returns what the file says.

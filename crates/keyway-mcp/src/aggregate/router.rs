@@ -70,14 +70,21 @@ impl Hub {
 
     fn instructions(&self) -> String {
         if let (Naming::Bare, [server]) = (self.settings.naming, self.servers.as_slice()) {
-            let name = keyway_secret::printable(&server.name);
+            let (name, standing) = (keyway_secret::printable(&server.name), server.standing());
+            let login = server.hint("keyway login SERVER");
+            // A server with a fixed credential has no sign-in: neither tool nor command would help.
+            let (sign_in, login) = match server.sign_in_port() {
+                Some(_) => (
+                    "a tool `sign_in` signs in to it, or ",
+                    format!("{login}; or "),
+                ),
+                None => ("a tool ", String::new()),
+            };
+            let doctor = server.hint("keyway doctor SERVER");
             return format!(
-                "The MCP server `{name}`, which is not available yet ({}). Its tools are listed \
-                 as soon as it is; until then a tool `sign_in` signs in to it, or `status` says \
-                 what is wrong. In a terminal: {}; or {}.",
-                server.standing(),
-                server.hint("keyway login SERVER"),
-                server.hint("keyway doctor SERVER"),
+                "The MCP server `{name}`, which is not available yet ({standing}). Its tools are \
+                 listed as soon as it is; until then {sign_in}`status` says what is wrong. In a \
+                 terminal: {login}{doctor}.",
             );
         }
         let mut text = String::from(

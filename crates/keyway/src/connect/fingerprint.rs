@@ -108,8 +108,9 @@ pub(crate) fn of(
         timeout_ms,
         // The values stand in the fields that they were filled into.
         values: _,
-        // For a person alone.
+        // For a person alone: an entry that moved in its file is the same.
         notes: _,
+        declared_at: _,
     } = spec;
     hasher.field("plugin", plugin.as_bytes());
     hasher.field("server", name.as_bytes());

@@ -1,5 +1,6 @@
 //! A diagnosis in a few words, for a table: what the person has to do, or that there is nothing.
 
+use keyway_auth::lasting;
 use keyway_code::{Code, Reason, State};
 use keyway_config::method::Method;
 
@@ -64,17 +65,6 @@ impl Diagnosis {
             Some(_) if !kept.renews => "needs sign-in".to_owned(),
             _ => "signed in".to_owned(),
         }
-    }
-}
-
-/// Says how long a time is, as a person would.
-#[must_use]
-pub fn lasting(seconds: i64) -> String {
-    match seconds {
-        ..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        7200..=172_799 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
     }
 }
 

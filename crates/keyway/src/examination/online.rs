@@ -214,7 +214,7 @@ impl OnlineCheck {
         match refined {
             Some(refined) => {
                 let found = Diagnosis { stage, ..found };
-                found.with(refined)
+                found.with_fault(refined, self.ready.spec())
             }
             None => found,
         }
@@ -287,8 +287,8 @@ impl OnlineCheck {
         if self.has_browser {
             return found;
         }
+        // The same code as everywhere; only the way differs.
         Diagnosis {
-            code: Some(Code::NoBrowser),
             message: format!("{}, and no browser can be opened here", found.message),
             hint: found.hint.map(|hint| format!("{hint} --no-browser")),
             ..found

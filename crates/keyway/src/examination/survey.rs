@@ -213,7 +213,8 @@ fn diagnose(plugin: &str, status: &ServerStatus<'_>, findings: &[Diagnostic]) ->
     let entry = status.entry;
     let mut found = Diagnosis::new(plugin, entry.name.as_str());
     let source = &status.document.source;
-    found.declared_at = Some(source.locate(entry.name_span, &entry.pointer));
+    let declared_at = source.locate(entry.name_span, &entry.pointer);
+    found.declared_at = Some(declared_at.clone());
     found.transport = status.transport;
     found.method = status.method;
     found.state = ServerState::without_reason(status.state);
@@ -227,7 +228,16 @@ fn diagnose(plugin: &str, status: &ServerStatus<'_>, findings: &[Diagnostic]) ->
     found.variables = variables.collect();
     let server = entry.name.clone();
     match (status.state, status.reason) {
-        (State::Disabled, _) => of_error(found, &Error::Disabled { server }),
+        (State::Disabled, _) => {
+            let declared_at = Box::new(declared_at);
+            of_error(
+                found,
+                &Error::Disabled {
+                    server,
+                    declared_at,
+                },
+            )
+        }
         (_, Some(Reason::NotConfigured)) => {
             let hint = empty_url(&found.variables);
             let found = found.with(Finding {
@@ -241,7 +251,7 @@ fn diagnose(plugin: &str, status: &ServerStatus<'_>, findings: &[Diagnostic]) ->
                 ..found
             }
         }
-        (_, Some(Reason::PendingTrust)) => of_error(found, &Error::pending(server)),
+        (_, Some(Reason::PendingTrust)) => of_error(found, &Error::pending(server, declared_at)),
         (State::Failed, _) => failed(found, status, findings),
         _ => found,
     }

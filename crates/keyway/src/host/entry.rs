@@ -40,6 +40,7 @@ pub(super) fn find<'a>(
     match found {
         Some((_, server)) if server.disabled => Err(Error::Disabled {
             server: server.name.clone(),
+            declared_at: Box::new(server.declared_at()),
         }),
         Some(found) => Ok(*found),
         None => Err(Error::UnknownServer {

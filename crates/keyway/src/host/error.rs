@@ -46,6 +46,8 @@ pub enum Error {
     Disabled {
         /// Its name.
         server: String,
+        /// Where its entry is.
+        declared_at: Box<Location>,
     },
     /// The person has not approved the entry.
     #[error("`{}` is not approved; nothing was run or sent", printable(server))]
@@ -54,6 +56,8 @@ pub enum Error {
         server: String,
         /// What has to be approved, and what of it changed; `None` if that was not looked up.
         question: Option<Box<Question>>,
+        /// Where its entry is.
+        declared_at: Box<Location>,
     },
     /// The entry cannot be filled in.
     #[error("server `{}` cannot be used: {errors}", printable(server))]
@@ -69,9 +73,20 @@ pub enum Error {
     /// What is kept could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No connection was made.
+    /// The network settings cannot be used, or the entry cannot be connected to as it is.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// There is nothing to connect to, or this build lacks what it takes.
+    #[error("server `{}` cannot be used", printable(server))]
+    Unusable {
+        /// Its name.
+        server: String,
+        /// Where its entry is.
+        declared_at: Box<Location>,
+        /// Why.
+        #[source]
+        error: ConnectError,
+    },
     /// The server was reached, but something went wrong.
     #[error("server `{}` failed", printable(server))]
     Talk {
@@ -125,6 +140,7 @@ pub struct ChildEnd {
 }
 
 /// What is known of a program when it fails.
+#[derive(Default)]
 pub(super) struct ChildOutput {
     /// Names of variables that it did not get.
     pub(super) withheld: Vec<String>,
@@ -134,19 +150,37 @@ pub(super) struct ChildOutput {
 
 impl Error {
     /// An entry that was not approved, with what has to be.
-    pub(super) fn not_approved(question: Question) -> Self {
+    pub(super) fn not_approved(question: Question, declared_at: &Location) -> Self {
         Self::NotApproved {
             server: question.server.clone(),
             question: Some(Box::new(question)),
+            declared_at: Box::new(declared_at.clone()),
         }
     }
 
     /// An entry that waits for an approval, as far as its file says.
     #[cfg(all(feature = "callback", feature = "vault"))]
-    pub(crate) const fn pending(server: String) -> Self {
+    pub(crate) fn pending(server: String, declared_at: Location) -> Self {
         Self::NotApproved {
             server,
             question: None,
+            declared_at: Box::new(declared_at),
+        }
+    }
+
+    /// Says of a server that it could not be connected to.
+    pub(super) fn not_connected(
+        spec: &ServerSpec,
+        output: ChildOutput,
+        error: ConnectError,
+    ) -> Self {
+        match error {
+            ConnectError::Transport(error) => Self::start(spec, output, error.into()),
+            error => Self::Unusable {
+                server: spec.name.clone(),
+                declared_at: Box::new(spec.declared_at.clone()),
+                error,
+            },
         }
     }
 
@@ -198,7 +232,7 @@ impl Error {
                 first.map_or(Code::ConfigError, ResolveError::code)
             }
             Self::Store(error) => error.code(),
-            Self::Connect(error) => error.code(),
+            Self::Connect(error) | Self::Unusable { error, .. } => error.code(),
             Self::Talk {
                 error, diagnosis, ..
             } => diagnosis.code.unwrap_or_else(|| error.code()),
@@ -230,7 +264,8 @@ impl Error {
         match self {
             Self::Talk { server, .. } => Some(server),
             Self::NotApproved { server, .. }
-            | Self::Disabled { server }
+            | Self::Disabled { server, .. }
+            | Self::Unusable { server, .. }
             | Self::Unresolved { server, .. } => Some(server),
             _ => None,
         }
@@ -241,6 +276,18 @@ impl Error {
     pub fn location(&self) -> Option<&Location> {
         match self {
             Self::Unresolved { errors, .. } => errors.iter().next().map(|first| &first.location),
+            Self::Talk { diagnosis, .. } => diagnosis.fault_at.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns where the entry is that it is about.
+    fn declared_at(&self) -> Option<&Location> {
+        match self {
+            Self::NotApproved { declared_at, .. }
+            | Self::Disabled { declared_at, .. }
+            | Self::Unusable { declared_at, .. } => Some(declared_at),
+            Self::Talk { diagnosis, .. } => diagnosis.declared_at.as_ref(),
             _ => None,
         }
     }
@@ -338,6 +385,7 @@ impl Error {
         found.hint = self.hint();
         found.exit = self.exit();
         found.fault_at = self.location().cloned();
+        found.declared_at = found.declared_at.or_else(|| self.declared_at().cloned());
         found.http = self.http_refusal();
         found.last_lines = self.last_lines().to_vec();
         found

@@ -7,6 +7,7 @@ use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::environment::Scope;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec, SpecEndpoint, resolve};
+use keyway_config::source::Location;
 use keyway_config::usage;
 
 use super::Host;
@@ -22,8 +23,8 @@ use crate::settings::Confinement;
 ///
 /// ```text
 /// Plan ──approve──▶ Approved<Plan>    in the ledger, or the person said yes
-///   ├─────────────▶ NotApproved       not in the ledger, and no person said yes
-///   └─────────────▶ Unresolved        approved, but a variable is missing
+///   ├─────────────▶ Unresolved        a variable is missing: no person is asked
+///   └─────────────▶ NotApproved       not in the ledger, and no person said yes
 /// ```
 ///
 /// A plan cannot connect:
@@ -54,6 +55,7 @@ pub struct Plan {
 struct Inner {
     plugin: String,
     server: String,
+    declared_at: Location,
     question: Option<Question>,
     resolved: Result<ServerSpec, ResolveErrors>,
     scope: VariableScope,
@@ -79,6 +81,7 @@ impl Plan {
         let summary = summary(server, &resolved, &server.scope(&scope.scope()));
         let inner = Inner {
             server: server.name.clone(),
+            declared_at: server.declared_at(),
             question,
             confinement: host.confinement(loaded, server),
             transport: server.transport,
@@ -176,8 +179,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NotApproved`] if no person says yes, and [`Error::Unresolved`] with every
-    /// field that stands in the way.
+    /// Returns [`Error::Unresolved`] with every field that stands in the way, and
+    /// [`Error::NotApproved`] if no person says yes.
     pub async fn approve(&self) -> Result<Approved<Self>, Error> {
         if let Some(approved) = self.find_approval()? {
             return Ok(approved);
@@ -203,7 +206,7 @@ impl Plan {
             None => (question, Answer::No),
         };
         let Some(agreed) = question.answered(answer) else {
-            return refused(Error::not_approved(question));
+            return refused(Error::not_approved(question, &self.inner.declared_at));
         };
         store.approve(&agreed)?;
         events.emit(Kind::TrustDecided, server, None);
@@ -229,7 +232,8 @@ impl Plan {
         let store = self.host.approvals.store.as_deref().ok_or(Error::NoHome)?;
         // Without a question there would have been an approval.
         let question = self.question().ok_or(Error::NoHome)?.clone();
-        Err(Error::not_approved(question.compared_with(store)))
+        let question = question.compared_with(store);
+        Err(Error::not_approved(question, &self.inner.declared_at))
     }
 
     /// Returns the approved plan if nothing has to be asked: the entry runs and gets nothing, or it
@@ -241,6 +245,9 @@ impl Plan {
     ///
     /// Returns [`Error::Store`] if the ledger cannot be read, and [`Error::Unresolved`].
     pub fn find_approval(&self) -> Result<Option<Approved<Self>>, Error> {
+        // An approval would not help an entry that cannot be filled in, and every command has to say
+        // the same of it: `status` and `doctor` look at the variables first as well.
+        self.resolved()?;
         let Some(question) = self.question() else {
             return self.approved(Vec::new()).map(Some);
         };
@@ -301,27 +308,30 @@ impl Plan {
         Ok(covering.map(|approval| approval.grants))
     }
 
+    /// Returns the entry with its variables filled in, or every field that stands in the way.
+    fn resolved(&self) -> Result<&ServerSpec, Error> {
+        let errors = match &self.inner.resolved {
+            Ok(spec) => return Ok(spec),
+            Err(errors) => errors.clone(),
+        };
+        let server = self.server();
+        let code = Code::UnresolvedVariable;
+        self.events()
+            .emit(Kind::ConfigSkipped, Some(server), Some(code));
+        // What is missing may be in a vault that could not be read.
+        if let Some(error) = self.inner.scope.take_store_error() {
+            return Err(error.into());
+        }
+        Err(Error::Unresolved {
+            server: server.to_owned(),
+            errors,
+        })
+    }
+
     /// Fills in the entry for one that is approved.
     fn approved(&self, grants: Vec<String>) -> Result<Approved<Self>, Error> {
         let (events, server) = (self.events(), self.server());
-        let mut spec = match &self.inner.resolved {
-            Ok(spec) => spec.clone(),
-            Err(errors) => {
-                events.emit(
-                    Kind::ConfigSkipped,
-                    Some(server),
-                    Some(Code::UnresolvedVariable),
-                );
-                // What is missing may be in a vault that could not be read.
-                if let Some(error) = self.inner.scope.take_store_error() {
-                    return Err(error.into());
-                }
-                return Err(Error::Unresolved {
-                    server: server.to_owned(),
-                    errors: errors.clone(),
-                });
-            }
-        };
+        let mut spec = self.resolved()?.clone();
         let scope = self.inner.scope.scope();
         let scope = scope.with_env_file(self.inner.env_file.as_deref());
         for name in &grants {

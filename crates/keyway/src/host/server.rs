@@ -122,8 +122,8 @@ impl Approved<Plan> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Connect`] if there is no connection, [`Error::Talk`] if the server does not
-    /// answer as MCP wants.
+    /// Returns [`Error::Unusable`] if there is nothing to connect to, [`Error::Talk`] if there is no
+    /// connection or the server does not answer as MCP wants.
     pub async fn connect(&self) -> Result<Session, Error> {
         self.connect_with(Arc::new(NoHandler)).await
     }
@@ -138,12 +138,19 @@ impl Approved<Plan> {
     pub async fn connect_with(&self, handler: Arc<dyn Handler>) -> Result<Session, Error> {
         let lines = ChildLines::default();
         let host = lines.listen(self.host());
+        let connected = match host.connect_target(self.target()).await {
+            Ok(connected) => connected,
+            Err(error) => {
+                let output = self.output(&host, &lines).await;
+                return Err(Error::not_connected(&self.spec, output, error));
+            }
+        };
         let Connected {
             connection,
             offer,
             oauth,
             ..
-        } = host.connect_target(self.target()).await?;
+        } = connected;
         let offer = (offer, self.start_limit());
         let opened = Session::open_within(connection, host.client.clone(), handler, offer).await;
         // By now a script has been read by whatever runs it.
@@ -156,16 +163,25 @@ impl Approved<Plan> {
         match opened {
             Ok(session) => Ok(session),
             Err(error) if self.lacks_store(&error) => {
-                Err(ConnectError::NotBuiltIn { feature: "vault" }.into())
+                Err(self.not_connected(ConnectError::NotBuiltIn { feature: "vault" }))
             }
             Err(error) => {
-                let output = ChildOutput {
-                    withheld: withheld(&host.environment, self.target()),
-                    lines: lines.lines().await,
-                };
+                let output = self.output(&host, &lines).await;
                 Err(Error::start(&self.spec, output, error))
             }
         }
+    }
+
+    /// Returns what is known of a program that may have ended.
+    async fn output(&self, host: &Host, lines: &ChildLines) -> ChildOutput {
+        ChildOutput {
+            withheld: withheld(&host.environment, self.target()),
+            lines: lines.lines().await,
+        }
+    }
+
+    fn not_connected(&self, error: ConnectError) -> Error {
+        Error::not_connected(&self.spec, ChildOutput::default(), error)
     }
 
     /// Notes that the server answered without a sign-in, or that it wants one: `keyway status` asks
@@ -211,17 +227,21 @@ impl Approved<Plan> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Connect`].
+    /// Returns [`Error::Unusable`] or [`Error::Talk`].
     pub async fn open(&self) -> Result<Connected, Error> {
-        Ok(self.host().connect_target(self.target()).await?)
+        let connected = self.host().connect_target(self.target()).await;
+        connected.map_err(|error| self.not_connected(error))
     }
 
     /// Returns what a request to the server is authenticated by.
     #[cfg(feature = "vault")]
     pub(crate) fn authorizer(&self) -> Result<Arc<dyn Authorizer>, Error> {
         match &self.spec.endpoint {
-            SpecEndpoint::Remote(remote) => Ok(self.host().authorizer(remote, self.target())?),
-            _ => Err(ConnectError::NotConfigured.into()),
+            SpecEndpoint::Remote(remote) => {
+                let authorizer = self.host().authorizer(remote, self.target());
+                authorizer.map_err(|error| self.not_connected(error))
+            }
+            _ => Err(self.not_connected(ConnectError::NotConfigured)),
         }
     }
 
@@ -234,7 +254,7 @@ impl Approved<Plan> {
     /// As [`Self::connect`], and [`Error::SignIn`] if the token cannot be sent.
     pub async fn connect_with_tokens(&self, tokens: &CheckedTokens) -> Result<Session, Error> {
         let SpecEndpoint::Remote(remote) = &self.spec.endpoint else {
-            return Err(ConnectError::NotConfigured.into());
+            return Err(self.not_connected(ConnectError::NotConfigured));
         };
         let authorization = tokens.authorization().map_err(|error| Error::SignIn {
             server: self.server().to_owned(),
@@ -244,7 +264,8 @@ impl Approved<Plan> {
         headers.push((AUTHORIZATION, authorization));
         let host = self.host();
         let authorizer = Arc::new(Fixed::new(headers));
-        let (connection, offer) = host.dial(remote, self.spec.transport, authorizer).await?;
+        let dialled = host.dial(remote, self.spec.transport, authorizer).await;
+        let (connection, offer) = dialled.map_err(|error| self.not_connected(error))?;
         let opened = Session::open(connection, host.client.clone(), Arc::new(NoHandler), offer);
         opened.await.map_err(|error| Error::talk(&self.spec, error))
     }
@@ -320,7 +341,8 @@ impl Approved<Plan> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Connect`] if there is nothing to ask, or no credential to ask with.
+    /// Returns [`Error::Unusable`] if there is nothing to ask, and [`Error::Talk`] if there is no
+    /// credential to ask with.
     ///
     /// Cancel safety: as [`Self::health_and_clock`].
     pub async fn health(&self) -> Result<Health, Error> {
@@ -336,7 +358,8 @@ impl Approved<Plan> {
     /// Cancel safety: the request is given up and nothing is kept of its answer. A renewal of an
     /// OAuth token that it started continues; a helper that it started is killed.
     pub async fn health_and_clock(&self) -> Result<Checked, Error> {
-        Ok(self.host().health_and_clock(self.target()).await?)
+        let checked = self.host().health_and_clock(self.target()).await;
+        checked.map_err(|error| self.not_connected(error))
     }
 
     /// Finds out whether the server offers a sign-in by OAuth.
@@ -368,7 +391,7 @@ impl Approved<Plan> {
     fn verify(&self) -> Result<(), Error> {
         let files = self.plan.question().map(|question| &question.files);
         let verified = files.map_or(Ok(()), Files::verify_named);
-        verified.map_err(|file| ConnectError::from(TransportError::Changed { file }).into())
+        verified.map_err(|file| self.not_connected(TransportError::Changed { file }.into()))
     }
 
     pub(super) fn target(&self) -> Target<'_> {

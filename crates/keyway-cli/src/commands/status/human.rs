@@ -5,7 +5,7 @@ use keyway_check::Report;
 use keyway_code::Reason;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Origin;
-use keyway_secret::printable;
+use keyway_secret::{printable, server_argument};
 
 use super::sign_in;
 use super::vault::VaultReport;
@@ -34,11 +34,29 @@ pub(super) fn render(
         text.push('\n');
         text.push_str(&message(finding));
     }
-    let waits = |found: &Diagnosis| found.state.reason == Some(Reason::PendingTrust);
-    if servers.iter().any(waits) && context.verbosity != Verbosity::Quiet {
-        text.push_str(PENDING_TRUST);
+    if context.verbosity != Verbosity::Quiet {
+        text.push_str(&pending_trust(servers));
     }
     text
+}
+
+/// Says how the servers are approved that wait for it.
+fn pending_trust(servers: &[Diagnosis]) -> String {
+    let waits = |found: &&Diagnosis| found.state.reason == Some(Reason::PendingTrust);
+    let waiting = servers.iter().filter(waits);
+    let names: Vec<String> = waiting
+        .map(|it| in_words(&server_argument(&it.server)))
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "
+needs approval: such a server runs a program or sends a variable, and you have not approved that;
+`keyway trust grant {}` shows what it would do and approves it
+",
+        names.join(" ")
+    )
 }
 
 fn table(servers: &[Diagnosis]) -> Table<5> {
@@ -170,8 +188,3 @@ fn message(finding: &Diagnostic) -> String {
     }
     text
 }
-
-const PENDING_TRUST: &str = "
-needs approval: such a server runs a program or sends a variable, and you have not approved that;
-`keyway trust grant SERVER` shows what it would do and approves it
-";

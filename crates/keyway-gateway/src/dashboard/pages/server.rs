@@ -387,7 +387,7 @@ fn tools(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
         .map(|it| item(look, view, it, browser))
         .collect();
     let body = if view.tools.is_empty() {
-        html!("<p class=\"soft\">Known when it was connected to.</p>")
+        html!("<p class=\"soft\">Listed after the first connection.</p>")
     } else {
         html!("<ul class=\"tools\">{}</ul>", items)
     };

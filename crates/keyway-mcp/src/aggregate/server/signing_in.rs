@@ -226,7 +226,7 @@ impl Server {
 /// Says whether a sign-in failed because no person could be asked here, and for nothing else: a
 /// server that refuses every token is not helped by a command.
 const fn is_unattended(trouble: &ServerProblem) -> bool {
-    matches!(trouble.code, Code::NoBrowser | Code::SignInRequired)
+    matches!(trouble.code, Code::SignInRequired)
 }
 
 fn elicitation_id(server: &str) -> String {

@@ -27,7 +27,7 @@ impl SignInPort for Gate {
         Box::pin(async {
             if self.is_unattended.load(Ordering::SeqCst) {
                 let trouble = ServerProblem::from(&refused());
-                let code = Code::NoBrowser;
+                let code = Code::SignInRequired;
                 return Err(ServerProblem { code, ..trouble });
             }
             self.permits.acquire().await.unwrap().forget();

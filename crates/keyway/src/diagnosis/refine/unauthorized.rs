@@ -1,10 +1,11 @@
 //! A credential that a server refused with 401: what is wrong with it, as far as its text shows.
 
+use keyway_auth::CredentialFlaw;
 use keyway_code::Code;
 use keyway_config::method::Method;
 use keyway_config::resolve::RemoteSpec;
 
-use super::super::credential::{Flaw, credentials};
+use super::super::credential::credentials;
 use super::super::finding::Finding;
 use super::super::next::Next;
 use super::described;
@@ -31,49 +32,27 @@ pub(super) fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next<'
         return no_credential(remote, next);
     }
     let source = first.map(described).unwrap_or_default();
-    let (code, what) = match first.and_then(|fed| fed.flaw) {
-        Some(Flaw::Placeholder) => (Code::TokenPlaceholder, "it is a placeholder"),
-        Some(Flaw::DoubledScheme) => (Code::WrongHeaderFormat, "its scheme stands twice"),
-        Some(Flaw::MissingScheme) => (
-            Code::WrongHeaderFormat,
-            "it has no scheme such as `Bearer `",
-        ),
-        Some(Flaw::Blank) => (Code::WhitespaceInValue, "it has a blank where none belongs"),
-        Some(Flaw::Expired { ago }) => {
-            return Finding {
-                code: Code::TokenExpired,
-                message: format!(
-                    "the server refused the credential with HTTP 401{source}: it ended {} ago",
-                    in_words(ago)
-                ),
-                hint: next.renew(first),
-            };
-        }
-        None => {
-            return Finding {
-                code: Code::AuthRejected,
-                message: format!("the server refused the credential with HTTP 401{source}"),
-                hint: next.renew(first),
-            };
-        }
-    };
+    let flaw = first.and_then(|fed| fed.flaw);
+    let what = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
     let again = next.again();
     let variable = first.and_then(|fed| fed.variables.first());
-    let hint = match (first.and_then(|fed| fed.flaw), variable) {
-        (Some(Flaw::DoubledScheme), Some(name)) => {
+    // A variable of the vault is not set by the shell; `renew` says how.
+    let variable = variable.filter(|name| !next.stored.contains(*name));
+    let hint = match (flaw, variable) {
+        (Some(CredentialFlaw::DoubledScheme), Some(name)) => {
             format!("take the scheme out of the value: export {name}=…; then {again}")
         }
-        (Some(Flaw::MissingScheme), _) => {
+        (Some(CredentialFlaw::MissingScheme), _) => {
             format!("keyway check --fix --unsafe-fixes; then {again}")
         }
-        (Some(Flaw::Blank), Some(name)) => {
+        (Some(CredentialFlaw::Blank), Some(name)) => {
             format!("set it without the blank: export {name}=…; then {again}")
         }
         _ => next.renew(first),
     };
     Finding {
-        code,
-        message: format!("the server refused the credential with HTTP 401{source}: {what}"),
+        code: flaw.map_or(Code::AuthRejected, CredentialFlaw::code),
+        message: format!("the server refused the credential with HTTP 401{source}{what}"),
         hint,
     }
 }
@@ -98,32 +77,5 @@ fn no_credential(remote: &RemoteSpec, next: &Next<'_>) -> Finding {
     }
 }
 
-/// Words a time span as a person would.
-fn in_words(seconds: i64) -> String {
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        7200..=172_799 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
 /// A smaller difference of clocks does not explain a refusal, in seconds.
 const MAX_SKEW: i64 = 300;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_span_is_told_as_a_person_would() {
-        for (seconds, words) in [
-            (90, "90 s"),
-            (600, "10 min"),
-            (7200, "2 h"),
-            (94_822_926, "1097 days"),
-        ] {
-            assert_eq!(in_words(seconds), words);
-        }
-    }
-}

@@ -36,9 +36,12 @@ impl Error {
             Self::Store(error) => error.hint(),
             Self::Talk { .. } => self.session_hint(),
             Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
-            Self::Connect(ConnectError::NotBuiltIn { feature }) => {
-                Some(format!("build it with the feature `{feature}` of `keyway`"))
-            }
+            Self::Connect(ConnectError::NotBuiltIn { feature })
+            | Self::Unusable {
+                error: ConnectError::NotBuiltIn { feature },
+                ..
+            } => Some(format!("build it with the feature `{feature}` of `keyway`")),
+            Self::Unusable { server, error, .. } => Some(naming(error.code().hint(), None, server)),
             Self::SignIn { error, server } => named(server, explain_auth(error).hint),
             Self::Disabled { .. } => {
                 Some("take `disabled` (or `enabled`) out of its entry to use it".to_owned())
