@@ -62,11 +62,10 @@ impl ListedTools {
 
 impl TrafficObserver for ListedTools {
     fn client_sent(&self, frame: &Frame) {
-        // Most messages are something else, and are not read for this.
-        let is_stopped = self.is_stopped.load(Ordering::Relaxed);
-        if is_stopped || frame.bytes().len() > MAX_REQUEST || !contains(frame.bytes(), LIST) {
+        if self.is_stopped.load(Ordering::Relaxed) || frame.bytes().len() > MAX_REQUEST {
             return;
         }
+        // The bridge has read it already, and a frame keeps where its parts are.
         let Ok(envelope) = frame.envelope() else {
             return;
         };
@@ -127,11 +126,6 @@ struct Page {
     next_cursor: Option<Box<RawValue>>,
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
-
-const LIST: &[u8] = b"tools/list";
 const MAX_REQUEST: usize = 4 << 10;
 /// What is longer is not remembered.
 const MAX_PAGE: usize = 1 << 20;
