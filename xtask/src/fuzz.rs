@@ -12,11 +12,11 @@ use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 
-/// Runs `only`, or else every target, for this many seconds each.
+/// Runs `only`, or else every target, each for this long.
 pub(crate) fn run(
     workspace: &Workspace,
     only: Option<&str>,
-    seconds: u32,
+    extent: Extent,
 ) -> Result<(), XtaskError> {
     let mut targets = targets(workspace)?;
     if let Some(name) = only {
@@ -32,7 +32,7 @@ pub(crate) fn run(
     let programs = build(workspace)?;
     let mut found = Vec::new();
     for target in targets {
-        let progress = fuzz(workspace, &programs, &target, seconds)?;
+        let progress = fuzz(workspace, &programs, &target, extent)?;
         found.push((target, progress));
     }
     for (
@@ -51,9 +51,21 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Returns how long each target runs, unless told otherwise.
-pub(crate) fn seconds(chosen: Option<u32>, long: bool) -> u32 {
-    chosen.unwrap_or(if long { 600 } else { 8 })
+/// How long a target runs: what it reaches first ends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    seconds: u32,
+    executions: Option<u32>,
+}
+
+impl Extent {
+    /// A few seconds, or ten million executions and at most twenty minutes, unless told otherwise.
+    pub(crate) fn new(chosen: Option<u32>, long: bool) -> Self {
+        Self {
+            seconds: chosen.unwrap_or(if long { 1_200 } else { 8 }),
+            executions: long.then_some(10_000_000),
+        }
+    }
 }
 
 /// The manifest of the fuzz targets, relative to the workspace root.
@@ -142,7 +154,7 @@ fn fuzz(
     workspace: &Workspace,
     programs: &Path,
     target: &str,
-    seconds: u32,
+    extent: Extent,
 ) -> Result<Progress, XtaskError> {
     let corpus = workspace.target.join("fuzz-corpus").join(target);
     let artifacts = workspace
@@ -163,9 +175,10 @@ fn fuzz(
     let mut command = child::program(workspace, programs.join(target));
     command
         .args([
-            format!("-max_total_time={seconds}"),
+            format!("-max_total_time={}", extent.seconds),
             format!("-artifact_prefix={prefix}"),
         ])
+        .args(extent.executions.map(|most| format!("-runs={most}")))
         .args(["-rss_limit_mb=512", "-timeout=5", "-print_final_stats=1"])
         // New inputs go to the first directory; the others are only read.
         .args([&corpus, &seeds]);

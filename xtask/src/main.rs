@@ -126,7 +126,11 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             target,
             seconds,
             long,
-        } => fuzz::run(&workspace, target.as_deref(), fuzz::seconds(seconds, long)),
+        } => fuzz::run(
+            &workspace,
+            target.as_deref(),
+            fuzz::Extent::new(seconds, long),
+        ),
         Task::Mutants {
             setup,
             minutes,
@@ -301,7 +305,7 @@ enum Task {
         /// How long each target runs
         #[arg(long, conflicts_with = "long")]
         seconds: Option<u32>,
-        /// Fuzz each target for ten minutes
+        /// Fuzz each target for ten million executions, at most twenty minutes
         #[arg(long)]
         long: bool,
     },

@@ -75,7 +75,11 @@ pub(crate) fn run(
         Extent::Long => instructions::check(workspace, instructions::Profile::Release),
     })?;
     steps.run("fuzzing", || {
-        fuzz::run(workspace, None, fuzz::seconds(None, extent == Extent::Long))
+        fuzz::run(
+            workspace,
+            None,
+            fuzz::Extent::new(None, extent == Extent::Long),
+        )
     })?;
 
     println!("\n{}", summary.closing_line());
