@@ -148,7 +148,10 @@ fn planned(
     (naming, asks): (VariableNaming, bool),
 ) -> EnvPlan {
     let mut plan = EnvPlan::default();
-    let candidates = candidates(scope, asks, &mut plan.diagnostics);
+    let Found {
+        candidates,
+        comments,
+    } = found(scope, asks, &mut plan.diagnostics);
     let env_file = around.env.as_ref().map(|text| parse(text.expose()));
     let namer = Namer::new(
         environment,
@@ -156,7 +159,7 @@ fn planned(
         used_names(scope.plugin),
     );
     let named = named(candidates, namer.naming(naming), around, &mut plan);
-    let changed = changed_documents(scope.plugin, &named, &mut plan);
+    let changed = changed_documents(scope.plugin, &named, &comments, &mut plan);
     plan.moves = named.iter().map(moved).collect();
     // What could not be written after all stays where it was.
     let files: Vec<Arc<str>> = plan
@@ -185,22 +188,32 @@ fn planned(
     plan
 }
 
+/// The literals in question.
+#[derive(Default)]
+struct Found<'a> {
+    /// Those that can move.
+    candidates: Vec<Candidate<'a>>,
+    /// Those in comments, which go together with the same value in an entry.
+    comments: Vec<(&'a Document, Literal)>,
+}
+
 /// Finds the literals in question; those that cannot move are reported.
-fn candidates<'a>(
-    scope: &Selection<'a>,
-    asks: bool,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Candidate<'a>> {
-    let mut candidates: Vec<Candidate<'a>> = Vec::new();
+fn found<'a>(scope: &Selection<'a>, asks: bool, diagnostics: &mut Vec<Diagnostic>) -> Found<'a> {
+    let mut found = Found::default();
     for document in scope.documents() {
         let fields = fields(document);
         for literal in &literals::in_document(document) {
             let is_wanted = scope
                 .server
                 .is_none_or(|wanted| literal.server.as_deref() == Some(wanted));
-            if !is_wanted {
+            let is_comment = literal.place == LiteralPlace::Comment;
+            if is_comment {
+                found.comments.push((document, literal.clone()));
+            }
+            if !is_wanted || is_comment {
                 continue;
             }
+            let candidates = &mut found.candidates;
             match judge(document, &fields, literal, asks) {
                 // The name of a variable stands for the whole value, whatever else is in it.
                 Ok(candidate) if candidates.iter().any(|it| it.is_same_value(&candidate)) => {}
@@ -209,7 +222,7 @@ fn candidates<'a>(
             }
         }
     }
-    candidates
+    found
 }
 
 /// A literal with the variable that it moves to.
@@ -308,7 +321,12 @@ fn is_own(document: &Document) -> bool {
 }
 
 /// Applies the replacements and returns the documents as they would be.
-fn changed_documents(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
+fn changed_documents(
+    plugin: &Plugin,
+    named: &[Named<'_>],
+    comments: &[(&Document, Literal)],
+    plan: &mut EnvPlan,
+) -> Vec<Document> {
     let mut of_files: BTreeMap<Arc<str>, (&Document, Vec<&Named<'_>>)> = BTreeMap::new();
     for one in named {
         let document = one.candidate.document;
@@ -316,9 +334,28 @@ fn changed_documents(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) -
         of_file.or_insert((document, Vec::new())).1.push(one);
     }
     let mut changed = Vec::new();
+    let mut copies: BTreeMap<Arc<str>, Vec<Edit>> = BTreeMap::new();
+    for (document, literal) in comments {
+        let file = document.source.shared_path();
+        let value = document.source.slice(literal.span);
+        let moved = of_files.get(&file).map(|(_, moved)| moved.as_slice());
+        let mut moved = moved.unwrap_or_default().iter();
+        match moved.find(|one| one.candidate.value.expose() == value) {
+            Some(one) => {
+                let reference = one.candidate.reference(&one.name);
+                let edit = Edit::replace(&document.source, literal.span, reference);
+                copies.entry(file).or_default().push(edit);
+            }
+            None => {
+                let refused = refusal(document, literal, &Obstacle::InComment);
+                plan.diagnostics.push(refused);
+            }
+        }
+    }
     for (file, (document, moved)) in of_files {
         let before = document.source.text();
-        let Some(after) = changed_text(document, &moved) else {
+        let copies = copies.remove(&file).unwrap_or_default();
+        let Some(after) = changed_text(document, &moved, copies) else {
             let literals = moved.iter().map(|one| &one.candidate.literal);
             let refused = literals.map(|literal| refusal(document, literal, &Obstacle::BadFile));
             plan.diagnostics.extend(refused);
@@ -335,9 +372,9 @@ fn changed_documents(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) -
 
 /// Returns a file without its literals: references and names in their place, and what the host has
 /// to ask for declared.
-fn changed_text(document: &Document, moved: &[&Named<'_>]) -> Option<String> {
+fn changed_text(document: &Document, moved: &[&Named<'_>], copies: Vec<Edit>) -> Option<String> {
     let edits = moved.iter().filter_map(|one| one.candidate.edit(&one.name));
-    let edits: Vec<Edit> = edits.collect();
+    let edits: Vec<Edit> = edits.chain(copies).collect();
     let mut text = edit::apply(document.source.text(), &edits.iter().collect::<Vec<_>>());
     let by_name = moved
         .iter()

@@ -69,7 +69,7 @@ pub(super) enum Target {
 
 impl Candidate<'_> {
     /// Writes a reference as the host of the file reads it.
-    fn reference(&self, name: &str) -> String {
+    pub(super) fn reference(&self, name: &str) -> String {
         let written = match self.way {
             Way::Variable(syntax) => syntax.write(name),
             Way::Input => Some(format!("${{input:{}}}", input_id(name))),
@@ -155,6 +155,8 @@ pub(super) enum Obstacle {
     BadEntry,
     /// Variables are not filled in here.
     NotExpanded,
+    /// It stands in a comment and nowhere else, so that no variable would ever be filled in.
+    InComment,
     /// A variable stands inside of it.
     Mixed,
     /// The dollar sign in front would turn the reference into text.
@@ -202,6 +204,7 @@ impl Obstacle {
             Self::BadFile => "the file is not JSON that every reader understands alike",
             Self::BadEntry => "the entry is not loaded as it is",
             Self::NotExpanded => "variables are not filled in here",
+            Self::InComment => "what is not an entry has no variables",
             Self::Mixed => "a part of it is a variable already",
             Self::BehindDollar => "the `$` in front of it would make a variable plain text",
             Self::InHost => "a credential must not be part of a host name",
@@ -225,6 +228,7 @@ impl Obstacle {
             Self::OwnFile => "set the variable to that value in your shell, then run this again",
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
+            Self::InComment => "delete it there, after noting it elsewhere if it is still in use",
             Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",
             Self::InHost => "pass it by `headers`",
             Self::Encoded => "pass it by `headers`, or put it into a variable by hand",

@@ -48,6 +48,9 @@ pub(super) fn name_of(vendor: Option<&Vendor>) -> String {
 
 /// Says what to write instead, as the host of the file reads it.
 fn next_step(document: &Document, literal: &Literal) -> String {
+    if literal.place == LiteralPlace::Comment {
+        return "delete it there; then rotate it, since it was written down".to_owned();
+    }
     let dialect = document.dialect;
     let variable = literal.finding.suggested_variable.as_deref();
     // In `args` a process list would show it, so it is named where it belongs.
@@ -127,6 +130,16 @@ mod tests {
             let fields = format!(r#""command": "x", "env": {{"API_TOKEN": "{value}"}}"#);
             assert!(pointers(ID, &entry(&fields)).is_empty(), "{value}");
         }
+    }
+
+    #[test]
+    fn the_hint_for_a_comment_is_one_that_can_be_followed() {
+        let text = r#"{"s": {"command": "x"} // {"env": {"API_TOKEN": "not-a-real-token-4711"}}
+            }"#;
+        let found = findings(ID, &plugin(text));
+        assert!(found[0].message.starts_with("a comment holds"), "{found:?}");
+        let hint = found[0].hint.as_deref().unwrap();
+        assert!(hint.starts_with("delete it there") && !hint.contains("migrate"));
     }
 
     #[test]

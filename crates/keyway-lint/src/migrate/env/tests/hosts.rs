@@ -278,6 +278,29 @@ fn a_bundle_asks_for_the_value_in_its_own_manifest() {
 }
 
 #[test]
+fn the_same_value_goes_from_comments_as_well_and_another_is_named() {
+    let text = "{ \"servers\": {\n  // \"old\": {\"command\": \"x\", \"env\": {\"DOCS_TOKEN\": \"TOKEN4711\"}},\n  \"docs\": {\"command\": \"x\", \"env\": {\"DOCS_TOKEN\": \"TOKEN4711\"}}\n}}\n";
+    let (plan, after) = migrated(".vscode/mcp.json", text);
+    assert_eq!(after.matches("${input:docs_token}").count(), 2, "{after}");
+    assert!(after.contains("// \"old\": {"), "{after}");
+    assert_eq!(plan.moves.len(), 1);
+    // The only copy of a value is not destroyed.
+    let other = text.replacen("TOKEN4711", "nor-is-this-one-0815", 1);
+    let plugin = Plugin::from_text("/p", ".vscode/mcp.json", &other.replace("TOKEN4711", TOKEN));
+    let plan = plain(&plugin);
+    assert!(plan.documents[0].after.contains("0815"));
+    let refused = &plan.diagnostics[0];
+    assert!(
+        refused.message.starts_with("a comment keeps its literal"),
+        "{refused:?}"
+    );
+    assert!(
+        refused.hint.as_deref().unwrap().starts_with("delete it"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn a_copy_of_a_persons_file_in_a_repository_is_not_their_own() {
     let text = r#"{"mcpServers": {"docs": {"serverUrl": "https://h.example/mcp", "headers": {"Authorization": "Bearer TOKEN4711"}}}}"#;
     let (plan, after) = migrated("mcp_config.json", text);
