@@ -176,11 +176,20 @@ impl<'a> Report<'a> {
         texts
     }
 
+    fn plugin(&self, file: &str) -> Option<&Loaded> {
+        let mut plugins = self.plugins.iter();
+        plugins.find(|found| found.source(file).is_some())
+    }
+
+    /// Returns the folder of the plugin that a file belongs to, as a person would write it.
+    fn folder(&self, file: &str) -> String {
+        let folder = self.plugin(file).map(|found| found.plugin.shown(""));
+        let folder = folder.unwrap_or_default();
+        folder.trim_end_matches('/').to_owned()
+    }
+
     fn text(&self, file: &str) -> Option<Text<'_>> {
-        let loaded = self
-            .plugins
-            .iter()
-            .find(|found| found.source(file).is_some())?;
+        let loaded = self.plugin(file)?;
         let source = loaded.source(file)?;
         let document = document(loaded, file);
         let mask = Mask::new(source, document.map(|found| &found.tree), &self.diagnostics);

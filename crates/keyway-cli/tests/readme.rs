@@ -121,3 +121,46 @@ fn json_lists_the_variables_and_the_file() {
     --- exit 0
     "#);
 }
+
+#[test]
+fn a_folder_is_searched_for_the_files_of_every_host() {
+    let vs_code = r#"{"servers": {"a": {"command": "x", "env": {"A_TOKEN": "${env:A_TOKEN}"}}}}"#;
+    let cursor = r#"{"mcpServers": {"b": {"command": "x", "env": {"B_TOKEN": "${env:B_TOKEN}"}}}}"#;
+    let folder = Folder::new()
+        .file("app/.vscode/mcp.json", vs_code)
+        .file("app/.cursor/mcp.json", cursor)
+        .file("plugins/one/.mcp.json", ENTRIES)
+        .file("samples/anything.json", ENTRIES);
+    // What belongs to one folder is in one section.
+    let app = readme(&folder, &["app"]);
+    assert_eq!(app.code, 0, "{}", app.everything());
+    assert_eq!(
+        app.stdout.matches("keyway:begin").count(),
+        1,
+        "{}",
+        app.stdout
+    );
+    assert!(app.stdout.contains("`A_TOKEN`") && app.stdout.contains("`B_TOKEN`"));
+    // Each plugin has its own; a file that no host reads has none.
+    let all = readme(&folder, &["."]);
+    assert_eq!(
+        all.stdout.matches("keyway:begin").count(),
+        2,
+        "{}",
+        all.stdout
+    );
+    assert!(
+        all.stdout.starts_with("<!-- app/README.md -->\n"),
+        "{}",
+        all.stdout
+    );
+    let written = readme(&folder, &["--write"]);
+    assert_eq!(
+        written.stderr,
+        "wrote app/README.md\nwrote plugins/one/README.md\n"
+    );
+    assert!(folder.read("plugins/one/README.md").contains("`API_TOKEN`"));
+    assert!(!folder.at("README.md").exists() && !folder.at("samples/README.md").exists());
+    assert_eq!(readme(&folder, &[".", "--check"]).code, 0);
+    assert_eq!(readme(&folder, &["samples"]).code, 1);
+}

@@ -180,6 +180,56 @@ fn a_baseline_leaves_only_what_is_new_and_says_what_is_gone() {
 }
 
 #[test]
+fn findings_are_reported_per_plugin_and_repeats_once() {
+    let entry = |name: &str| {
+        format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp", "category": "x"}}"#)
+    };
+    let three = format!("{},\n{},\n{}", entry("a"), entry("b"), entry("c"));
+    let folder = Folder::new()
+        .file(
+            "plugins/one/.claude-plugin/plugin.json",
+            r#"{"name": "one"}"#,
+        )
+        .file(
+            "plugins/one/.mcp.json",
+            format!("{{\"mcpServers\": {{{three}}}}}"),
+        )
+        .file("plugins/two/.mcp.json", format!("{{{}}}", entry("d")))
+        .file(
+            "plugins/two/.cursor/mcp.json",
+            r#"{"mcpServers": {"e": {}}}"#,
+        )
+        .file("plugins/fine/.mcp.json", "{}");
+    let outcome = check(&folder, &["."]);
+    let headlines: Vec<&str> = outcome
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("plugins/"))
+        .collect();
+    assert_eq!(
+        headlines,
+        [
+            "plugins/one: 3 errors, 3 warnings",
+            "plugins/two: 2 errors, 1 warning"
+        ],
+        "{}",
+        outcome.stdout
+    );
+    let repeated = outcome.stdout.matches("×3 in this file").count();
+    assert_eq!(repeated, 2, "{}", outcome.stdout);
+    // The findings stand below the headline of their plugin.
+    let (one, two) = outcome.stdout.split_once("plugins/two: ").unwrap();
+    assert!(!one.contains("plugins/two/") && !two.contains("plugins/one/"));
+    // One folder needs no headline.
+    let outcome = check(&folder, &["plugins/two"]);
+    assert!(
+        !outcome.stdout.contains("plugins/two: "),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
 fn a_baseline_knows_its_findings_from_every_folder() {
     let entry = r#"{"mcpServers": {"a": {"type": "http", "url": "http://h.example/mcp"}}}"#;
     for is_repository in [true, false] {

@@ -32,13 +32,22 @@ pub(super) fn render(report: &Report<'_>, look: Look) -> String {
         .filter(|diagnostic| diagnostic.severity >= least)
         .collect();
     let mut out = String::new();
-    let repeats = repeats(&wanted);
-    for (diagnostic, others) in repeats.iter().take(MAX_SHOWN) {
-        out.push_str(&renderer.render(&[group(diagnostic, others, &texts)]));
-        out.push_str("\n\n");
+    let sections = sections(report, &wanted);
+    let (mut shown, mut more) = (0, 0);
+    for section in &sections {
+        let repeats = repeats(&section.found);
+        let fitting = repeats.len().min(MAX_SHOWN - shown);
+        shown += fitting;
+        more += repeats.len() - fitting;
+        if sections.len() > 1 && fitting > 0 {
+            out.push_str(&section.headline(look));
+        }
+        for (diagnostic, others) in repeats.iter().take(fitting) {
+            out.push_str(&renderer.render(&[group(diagnostic, others, &texts)]));
+            out.push_str("\n\n");
+        }
     }
-    if repeats.len() > MAX_SHOWN {
-        let more = repeats.len() - MAX_SHOWN;
+    if more > 0 {
         out.push_str(&format!(
             "… and {more} more (`--format json` lists all)\n\n"
         ));
@@ -47,6 +56,72 @@ pub(super) fn render(report: &Report<'_>, look: Look) -> String {
         out.push_str(&summary(report, look));
     }
     out
+}
+
+/// What was found in one plugin, or in one folder of files without one.
+struct Section<'a> {
+    folder: String,
+    found: Vec<&'a Diagnostic>,
+}
+
+impl Section<'_> {
+    /// Names the plugin, and how much was found in it.
+    fn headline(&self, look: Look) -> String {
+        let folder = match &*self.folder {
+            "" => ".",
+            folder => folder,
+        };
+        let of = |severity: Severity| {
+            let found = self.found.iter();
+            found.filter(|found| found.severity == severity).count()
+        };
+        let counts = [
+            (of(Severity::Error), "error"),
+            (of(Severity::Warning), "warning"),
+            (of(Severity::Info), "note"),
+        ];
+        let counts = counts.into_iter().filter(|&(count, _)| count > 0);
+        let counts: Vec<String> = counts.map(|(count, what)| counted(count, what)).collect();
+        let bold = if look.colors {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
+        let (folder, counts) = (printable(folder), counts.join(", "));
+        format!("{bold}{folder}{bold:#}: {counts}\n\n")
+    }
+}
+
+/// Puts the findings of each plugin together, in the order of the plugins.
+fn sections<'a>(report: &Report<'_>, wanted: &[&'a Diagnostic]) -> Vec<Section<'a>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut last = 0;
+    for &diagnostic in wanted {
+        // What is about no place belongs to what was found before it.
+        let file = diagnostic.location.as_ref().map(|it| &*it.file);
+        let at = match file {
+            Some(file) => known.get(file).copied(),
+            None => sections.get(last).map(|_| last),
+        };
+        let at = at.unwrap_or_else(|| {
+            let folder = file.map(|file| report.folder(file)).unwrap_or_default();
+            let same = sections.iter().position(|it| it.folder == folder);
+            same.unwrap_or_else(|| {
+                let found = Vec::new();
+                sections.push(Section { folder, found });
+                sections.len() - 1
+            })
+        });
+        if let Some(file) = file {
+            known.insert(file, at);
+        }
+        if let Some(section) = sections.get_mut(at) {
+            section.found.push(diagnostic);
+        }
+        last = at;
+    }
+    sections
 }
 
 /// Groups findings of one file that say the same: the first, and where the others are.

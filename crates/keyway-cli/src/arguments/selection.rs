@@ -102,15 +102,26 @@ impl One {
     /// Reads the whole plugin, and says which of its documents were selected.
     pub(crate) fn load(&self) -> Result<(Loaded, Vec<Arc<str>>), CliError> {
         let loader = Loader::default().home(ProcessEnvironment::home());
-        let path = match self.path.as_ref().or(self.config.as_ref()) {
-            Some(path) if is_stdin(path) => {
-                let what = "standard input has no plugin around it; name a folder or a file";
-                return Err(CliError::Usage { what });
-            }
-            Some(path) => path.clone(),
+        let path = match self.path()? {
+            Some(path) => path.to_path_buf(),
             None => loader.nearest_root(Path::new("."))?,
         };
         Ok(loader.load_around(&path)?)
+    }
+
+    /// Reads the plugin, or every host's files in the folder where there is none.
+    pub(crate) fn load_below(&self) -> Result<Vec<Loaded>, CliError> {
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        Ok(keyway_check::plugins_below(&loader, self.path()?)?)
+    }
+
+    fn path(&self) -> Result<Option<&Path>, CliError> {
+        let path = self.path.as_deref().or(self.config.as_deref());
+        if path.is_some_and(is_stdin) {
+            let what = "standard input has no plugin around it; name a folder or a file";
+            return Err(CliError::Usage { what });
+        }
+        Ok(path)
     }
 }
 
