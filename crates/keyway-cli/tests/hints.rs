@@ -4,7 +4,7 @@
 //! and beside the overview page.
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Answer, Desk, Folder, Keyway, Upstream};
+use keyway_testkit::{Answer, Desk, Folder, Keyway, Upstream, mcp};
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -91,4 +91,54 @@ fn every_hint_of_the_table_says_what_helps_and_not_what_does_not() {
         assert!(told.contains(right), "{right}: {told}");
         assert!(!told.contains(wrong), "{wrong}: {told}");
     }
+}
+
+/// A helper with a clock: what it prints in one connection, before and after its hint is followed.
+#[test]
+fn a_time_stamp_is_new_for_each_request_once_the_hint_is_followed() {
+    let server = Upstream::start(|request| {
+        mcp(request, |method, _| match method {
+            "tools/list" => Some(serde_json::json!({
+                "tools": [{"name": "t", "inputSchema": {"type": "object"}}]
+            })),
+            _ => Some(serde_json::json!({"content": []})),
+        })
+    });
+    let entries = |helper: &str| {
+        let url = server.url("/mcp");
+        format!(r#"{{"s": {{"type": "http", "url": "{url}", "headersHelper": {helper}}}}}"#)
+    };
+    let script = "#!/bin/sh\nprintf '{\"X-Timestamp\": \"%s\"}' \"$(date +%s%N)\"\n";
+    let stamps = |folder: &Folder| {
+        let before = server.seen().len();
+        let outcome = keyway(folder, &["call", "s", "t", "--trust"]).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+        let seen = server.seen().into_iter().skip(before);
+        let posts = seen.filter(|request| request.method == "POST");
+        let stamps = posts.filter_map(|it| it.header("x-timestamp").map(str::to_owned));
+        let stamps: Vec<String> = stamps.collect();
+        let different: std::collections::BTreeSet<&String> = stamps.iter().collect();
+        (stamps.len(), different.len())
+    };
+    let folder = Folder::with_entries(&entries(r#""./stamp.sh""#)).executable("stamp.sh", script);
+    let said = everything(&folder, &["check", "--verbose"]);
+    assert!(
+        said.contains("info[helper-runs-once]: the helper prints a time stamp"),
+        "{said}"
+    );
+    assert!(
+        said.contains(r#"`{"command": ["…"], "refresh": "request"}`"#),
+        "{said}"
+    );
+    let (requests, different) = stamps(&folder);
+    assert!(requests > 1 && different == 1, "{different} of {requests}");
+    let followed = r#"{"command": ["./stamp.sh"], "refresh": "request"}"#;
+    folder.put(".mcp.json", entries(followed));
+    let said = everything(&folder, &["check", "--verbose"]);
+    assert!(!said.contains("helper-runs-once"), "{said}");
+    let (requests, different) = stamps(&folder);
+    assert!(
+        requests > 1 && different == requests,
+        "{different} of {requests}"
+    );
 }

@@ -1,7 +1,7 @@
 //! What Claude Code keeps beside its entries: installed plugins, trust in folders, and its memory of
 //! servers that wanted a sign-in.
 //!
-//! Watched with 2.1.325. The lists of plugins are read and never written; a plugin's cache is not
+//! Watched with 2.1.326. The lists of plugins are read and never written; a plugin's cache is not
 //! edited, because an update replaces it.
 
 use std::path::{Path, PathBuf};

@@ -69,8 +69,9 @@ use std::sync::{Arc, OnceLock};
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::{Diagnostic, Related, Severity};
+use keyway_config::dialect::Syntax;
 use keyway_config::document::Document;
-use keyway_config::edit::{Applicability, Edit, Fix};
+use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
 use keyway_config::resolve::ResolveError;
@@ -190,18 +191,40 @@ pub fn lint(context: &Context<'_>) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Drops the fixes of files that are not JSON: what they insert is.
+/// Drops the fixes of files that are not JSON, unless they do not depend on that: most insert JSON.
 fn drop_unwritable_fixes(plugin: &Plugin, diagnostics: &mut [Diagnostic]) {
     let documents = plugin.documents.iter();
     let other = documents.filter(|document| !document.syntax.is_json());
-    let other: Vec<&str> = other.map(|document| document.source.path()).collect();
+    let other: Vec<&Document> = other.collect();
     for diagnostic in diagnostics {
-        let fix = diagnostic.fix.as_ref();
-        let files = fix.into_iter().flat_map(|fix| &fix.edits);
-        if files.into_iter().any(|edit| other.contains(&&*edit.file)) {
+        let Some(fix) = &diagnostic.fix else {
+            continue;
+        };
+        let is_in = |document: &&&Document| {
+            let file = document.source.path();
+            fix.edits.iter().any(|edit| &*edit.file == file)
+        };
+        let is_dropped = match other.iter().find(is_in) {
+            Some(document) => !is_still_toml(document, fix),
+            None => false,
+        };
+        if is_dropped {
             diagnostic.fix = None;
         }
     }
+}
+
+/// Says whether a fix leaves TOML behind: a new name or a removal does. YAML takes almost any text
+/// for something.
+fn is_still_toml(document: &Document, fix: &Fix) -> bool {
+    let source = &document.source;
+    let is_alone = fix.edits.iter().all(|edit| &*edit.file == source.path());
+    if document.syntax != Syntax::Toml || !is_alone {
+        return false;
+    }
+    let text = edit::apply(source.text(), &fix.edits.iter().collect::<Vec<_>>());
+    let again = document.read_again(source.path(), Source::new(source.path(), text.as_bytes()));
+    again.tree.faults.is_empty() && again.entries.len() == document.entries.len()
 }
 
 impl Rule {

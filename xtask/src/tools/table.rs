@@ -226,7 +226,7 @@ pub(super) const TOOLS: &[Tool] = &[
         found: Found::Package,
         source: Source::Npm {
             package: "@anthropic-ai/claude-code",
-            version: "2.1.325",
+            version: "2.1.326",
         },
     },
     Tool {
@@ -244,7 +244,7 @@ pub(super) const TOOLS: &[Tool] = &[
         found: Found::Package,
         source: Source::Npm {
             package: "@openai/codex",
-            version: "0.166.0",
+            version: "0.169.0",
         },
     },
     Tool {

@@ -113,8 +113,11 @@ pub(crate) fn import(arguments: &Import, context: &CommandContext) -> Result<Exi
 
 /// Runs `keyway export`.
 pub(crate) fn export(arguments: &Export, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, _) = arguments.selection.load()?;
+    let (mut loaded, files) = arguments.selection.load()?;
     context.read(&loaded);
+    // A file stands for its own entries, not for all of its plugin's.
+    let documents = &mut loaded.plugin.documents;
+    documents.retain(|it| files.contains(&it.source.shared_path()));
     let target = dialect(&arguments.host)?;
     let into = arguments.into.as_deref();
     finish(

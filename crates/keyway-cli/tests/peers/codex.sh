@@ -5,7 +5,7 @@
 #   crates/keyway-cli/tests/peers/codex.sh target/debug/keyway [VERSION]
 set -eu
 keyway=$(realpath "$1")
-version=${2:-0.166.0}
+version=${2:-0.169.0}
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
 npm install --prefix "$own/npm" --no-audit --no-fund --ignore-scripts "@openai/codex@$version" >/dev/null

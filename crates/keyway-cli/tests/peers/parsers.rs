@@ -20,6 +20,16 @@ const ENTRIES: &str = r#"{"mcpServers": {
 
 /// Runs a host in a home of its own and returns all that it says.
 fn host(tools: &Tools, folder: &Folder, program: &str, words: &[&str]) -> String {
+    host_with(tools, folder, (program, words), &[])
+}
+
+/// The same, with variables of the person's shell.
+fn host_with(
+    tools: &Tools,
+    folder: &Folder,
+    (program, words): (&str, &[&str]),
+    variables: &[(&str, &str)],
+) -> String {
     let output = Command::new(tools.at(NODE))
         .arg(tools.at(program))
         .args(words)
@@ -28,11 +38,18 @@ fn host(tools: &Tools, folder: &Folder, program: &str, words: &[&str]) -> String
         .env("PATH", "/usr/bin:/bin")
         .env("HOME", folder.at("home"))
         .env("CODEX_HOME", folder.at("home/.codex"))
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let text = [output.stdout, output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Runs a command that has to succeed.
+fn done(folder: &Folder, line: &str) {
+    let outcome = keyway(folder).args(line.split(' ')).run();
+    assert_eq!(outcome.code, 0, "{line}: {}", outcome.everything());
 }
 
 fn exported(folder: &Folder, target: &str) -> String {
@@ -82,6 +99,111 @@ fn codex_reads_what_export_and_migrate_write() {
         listed.contains(r#""auth_status": "bearer_token""#),
         "{listed}"
     );
+}
+
+#[test]
+fn codex_reads_what_fixes_write() {
+    let Some(tools) = Tools::find(&[NODE, CODEX]) else {
+        return;
+    };
+    let text = "# mine\n[mcp_servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\nheaders = { X-Region = \"eu\" }\n\n[mcp_servers.two]\nurl = \"http://127.0.0.1:9/mcp\"\n\n[mcp_servers.two.http_headers]\nContent-Type = \"application/json\"\nX-Region = \"eu\"\n";
+    let folder = Folder::new().file("home/.codex/config.toml", text);
+    let listed = |folder: &Folder| {
+        let listed = host(&tools, folder, CODEX, &["mcp", "list", "--json"]);
+        let mut values = serde_json::Deserializer::from_str(&listed).into_iter();
+        let servers: serde_json::Value = values.next().unwrap().unwrap();
+        [0, 1].map(|at| servers[at]["transport"]["http_headers"].clone())
+    };
+    assert_eq!(listed(&folder)[0], json!(null), "Codex ignores `headers`");
+    done(
+        &folder,
+        "check home/.codex/config.toml --fix --unsafe-fixes",
+    );
+    let fixed = folder.read("home/.codex/config.toml");
+    assert!(fixed.starts_with("# mine\n"), "{fixed}");
+    let expected = json!({"X-Region": "eu"});
+    assert_eq!(listed(&folder), [expected.clone(), expected], "{fixed}");
+}
+
+#[test]
+fn gemini_cli_reads_what_migrate_and_fixes_write() {
+    let Some(tools) = Tools::find(&[NODE, GEMINI]) else {
+        return;
+    };
+    let literal = "{\n  // mine\n  \"mcpServers\": {\n    \"docs\": {\"httpUrl\": \"http://127.0.0.1:9/mcp\", \"headers\": {\"Authorization\": \"Bearer not-a-real-token-4711\"}},\n    \"local\": {\"command\": \"true\", \"args\": [\"--api-key\", \"not-a-real-key-0815\"]}\n  }\n}\n";
+    let folder = Folder::new()
+        .file("home/.profile", "")
+        .file(".gemini/settings.json", literal);
+    let list = |folder: &Folder| {
+        let variables = [("LOCAL_API_KEY", "from-the-shell")];
+        host_with(&tools, folder, (GEMINI, &["mcp", "list"]), &variables)
+    };
+    done(
+        &folder,
+        "migrate env --config .gemini/settings.json --write --offline",
+    );
+    let migrated = folder.read(".gemini/settings.json");
+    assert!(migrated.contains("// mine") && migrated.contains("Bearer ${DOCS_TOKEN}"));
+    let listed = list(&folder);
+    assert!(
+        listed.contains("docs: http://127.0.0.1:9/mcp (http)"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("local: true --api-key from-the-shell"),
+        "{listed}"
+    );
+
+    // The names, references and commas of other hosts, mended.
+    let foreign = "{\n  // mine\n  \"mcpServers\": {\n    \"docs\": {\"serverUrl\": \"http://127.0.0.1:9/mcp\"},\n    \"local\": {\"command\": \"true\", \"args\": [\"--api-key\", \"${env:LOCAL_API_KEY}\"],},\n  }\n}\n";
+    folder.put(".gemini/settings.json", foreign);
+    let before = list(&folder);
+    assert!(!before.contains("from-the-shell"), "{before}");
+    done(&folder, "check .gemini/settings.json --fix --unsafe-fixes");
+    let listed = list(&folder);
+    assert!(
+        listed.contains("docs: http://127.0.0.1:9/mcp (http)"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("local: true --api-key from-the-shell"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn claude_code_reads_what_migrate_and_export_write() {
+    let Some(tools) = Tools::find(&[NODE, CLAUDE]) else {
+        return;
+    };
+    let literal = r#"{"mcpServers": {"docs": {"type": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer not-a-real-token-4711"}}}}"#;
+    let folder = Folder::with_entries(literal).file("home/.profile", "");
+    done(&folder, "migrate env --write --offline");
+    let shown = host(&tools, &folder, CLAUDE, &["mcp", "get", "docs"]);
+    assert!(shown.contains("Type: http"), "{shown}");
+    assert!(
+        shown.contains("Authorization: Bearer ${DOCS_TOKEN}"),
+        "{shown}"
+    );
+    assert!(!shown.contains("4711"), "{shown}");
+
+    let cursor = r#"{"mcpServers": {"local": {"command": "true", "args": ["a b"], "env": {"LOCAL_TOKEN": "${env:LOCAL_TOKEN}"}}, "far": {"url": "http://127.0.0.1:9/mcp"}}}"#;
+    let folder = folder.file(".cursor/mcp.json", cursor);
+    done(
+        &folder,
+        "export claude-code .cursor/mcp.json --into .mcp.json --write",
+    );
+    let shown = host(&tools, &folder, CLAUDE, &["mcp", "get", "local"]);
+    assert!(
+        shown.contains("Type: stdio") && shown.contains("Command: true"),
+        "{shown}"
+    );
+    assert!(shown.contains("LOCAL_TOKEN=${LOCAL_TOKEN}"), "{shown}");
+    let shown = host(&tools, &folder, CLAUDE, &["mcp", "get", "far"]);
+    assert!(shown.contains("Type: http"), "{shown}");
+    // What was there is still read.
+    let shown = host(&tools, &folder, CLAUDE, &["mcp", "get", "docs"]);
+    assert!(shown.contains("Type: http"), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! <https://developers.openai.com/codex/mcp>: a table `[mcp_servers.NAME]` with `command` and `args`
 //! in `~/.codex/config.toml`, or in `.codex/config.toml` of a project that is trusted. `CODEX_HOME`
-//! names another folder than `~/.codex`. Watched with 0.166.0.
+//! names another folder than `~/.codex`. Watched with 0.169.0.
 
 use super::{Client, Form, Syntax};
 

@@ -134,7 +134,12 @@ fn add(
         .severity(judged.severity)
         .hint(judged.hint);
     if let Some(name) = judged.rename.filter(|name| object.get(name).is_none()) {
-        let edits = vec![Edit::replace(source, member.key_span, quote(name))];
+        // In TOML and YAML a name needs no quotes.
+        let written = match document.syntax.is_json() {
+            true => quote(name),
+            false => name.to_owned(),
+        };
+        let edits = vec![Edit::replace(source, member.key_span, written)];
         finding.fix(
             Applicability::Unsafe,
             format!("rename it to `{name}`"),
@@ -176,6 +181,23 @@ mod tests {
             (severity, hint.as_str()),
             (Severity::Warning, "did you mean `args`?")
         );
+    }
+
+    #[test]
+    fn a_field_of_toml_is_renamed_and_one_that_is_owned_is_removed() {
+        let text = "[mcp_servers.s] # mine\nurl = \"https://h.example\"\nheaders = { X-A = \"b\" }\n\n[mcp_servers.t]\nurl = \"https://h.example\"\n\n[mcp_servers.t.http_headers]\nContent-Type = \"a/b\"\nX-A = \"b\"\n";
+        let plugin = Plugin::from_text("/plugin", ".codex/config.toml", text);
+        let after = |rule: &str| {
+            let found = findings(rule, &plugin).remove(0);
+            let edits = found.fix.unwrap().edits;
+            keyway_config::edit::apply(text, &edits.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(
+            after("unknown-field"),
+            text.replace("\nheaders", "\nhttp_headers")
+        );
+        let removed = text.replace("Content-Type = \"a/b\"\n", "");
+        assert_eq!(after("transport-owned-header"), removed);
     }
 
     #[test]
