@@ -41,8 +41,9 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn();
         let Ok(mut child) = started else { return false };
-        // It may stay as long as the browser does; when it ends, it must not stay as a zombie.
-        drop(std::thread::spawn(move || drop(child.wait())));
+        // It may stay as long as the browser does; when it ends, it must not stay as a zombie. Where
+        // the system refuses a thread it does, until this process ends.
+        drop(std::thread::Builder::new().spawn(move || drop(child.wait())));
         true
     }
 }

@@ -22,6 +22,7 @@ use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
+use keyway_mcp::schema::PairError;
 use keyway_secret::{printable, server_argument, shell_word};
 use thiserror::Error;
 
@@ -117,6 +118,12 @@ pub(crate) enum CliError {
     /// The client on standard input or output failed.
     #[error("cannot talk to the client")]
     Client { source: io::Error },
+    /// The system gives this process no thread, or no more files.
+    #[error("the system refuses another thread or open file")]
+    SystemLimit { source: io::Error },
+    /// Words on the command line are no arguments of a tool.
+    #[error(transparent)]
+    Pair(#[from] PairError),
     /// The certificate of the client, or its key, cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -198,6 +205,7 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. }
+            | Self::Pair(_)
             | Self::Listen(ListenError::NotLoopback { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
@@ -232,6 +240,7 @@ impl CliError {
             },
             Self::NotTheGateway { .. } | Self::HelperTokenRevoked { .. } => Code::WrongUsage,
             Self::Late { .. } => Code::Timeout,
+            Self::SystemLimit { .. } => Code::SystemLimit,
             Self::SkippedEntry(skipped) => skipped.code,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
             Self::Convert(_) => Code::NotConverted,
@@ -243,6 +252,7 @@ impl CliError {
             Self::Demo(_) => Code::DemoFailed,
             Self::NoGateway { .. } => Code::Unreachable,
             Self::Usage { .. }
+            | Self::Pair(_)
             | Self::Listen(ListenError::NotLoopback { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
@@ -339,6 +349,7 @@ impl CliError {
                 "write `--server {word}` for the server, `./{word}` for the plugin"
             )),
             Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
+            Self::SystemLimit { .. } => Some(Code::SystemLimit.hint().to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
             Self::Install(

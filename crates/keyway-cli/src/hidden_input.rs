@@ -72,9 +72,9 @@ pub(crate) fn tell(text: &str) {
 pub(crate) async fn pasted() -> Result<Option<Secret<String>>, AskError> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     // A thread of its own: nothing waits for one that sits in a read when the command ends.
-    drop(std::thread::spawn(move || {
+    drop(std::thread::Builder::new().spawn(move || {
         drop(sender.send(read_pasted(&mut io::stdin().lock())));
-    }));
+    })?);
     receiver.await.unwrap_or(Ok(None))
 }
 
@@ -135,7 +135,7 @@ impl Hidden {
             before,
             telling,
         });
-        signals::watch(on_signal);
+        signals::watch(on_signal)?;
         // A signal that comes now waits for the lock, or finds the screen.
         let mut screens = lock();
         termios::tcsetattr(&screen.terminal, when, &modes)?;

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     // First: in a process that was started as a launcher, nothing else may run.
     keyway::init();
     panics::end_at_once(hidden_input::show_again);
+    signals::survive_file_limit();
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if let Some(exit) = commands::demo::play(&word) {
         return exit.into();

@@ -2,13 +2,15 @@
 
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
+use std::thread;
 
 use keyway::in_flight::InFlight;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
 use crate::error::CliError;
 use crate::signals;
-use crate::timeouts::{LONGEST_GOODBYE, LONGEST_RENEWAL, SILENT_RENEWAL};
+use crate::timeouts::{LONGEST_GOODBYE, LONGEST_RENEWAL, SILENT_RENEWAL, THREAD_KEEP_ALIVE};
 
 /// What this process must not end in the middle of, whichever command runs.
 pub(crate) fn in_flight() -> InFlight {
@@ -50,10 +52,7 @@ pub(crate) fn block_on_to_its_end<T>(
 fn run_to_the_end<T>(
     work: impl Future<Output = (Result<T, CliError>, usize)>,
 ) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|source| CliError::Client { source })?;
+    let runtime = runtime().map_err(|source| CliError::SystemLimit { source })?;
     let outcome = runtime.block_on(async {
         let (outcome, signals_to_hurry) = work.await;
         finish_renewals(signals_to_hurry).await;
@@ -62,6 +61,25 @@ fn run_to_the_end<T>(
     // A thread that reads from a terminal ends with the next line; it is not waited for.
     runtime.shutdown_timeout(LONGEST_GOODBYE);
     outcome
+}
+
+/// Makes the runtime of a command: one thread, and one more for what blocks.
+///
+/// Tokio panics if the system refuses the first thread of its pool, and only queues the work if it
+/// refuses another. So the first is asked for here, where that is an error, and never let go.
+fn runtime() -> io::Result<Runtime> {
+    drop(thread::Builder::new().spawn(|| ())?.join());
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
+        .build()?;
+    drop(runtime.spawn(async {
+        loop {
+            drop(tokio::task::spawn_blocking(|| ()).await);
+            tokio::time::sleep(THREAD_KEEP_ALIVE / 2).await;
+        }
+    }));
+    Ok(runtime)
 }
 
 /// Waits for tokens that are being renewed: their answers may be the only copies of what a server

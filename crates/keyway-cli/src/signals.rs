@@ -6,9 +6,10 @@
 use std::io;
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Every Ctrl-C since this was made; none is lost between two looks.
@@ -106,18 +107,42 @@ pub(crate) enum Told {
 }
 
 /// Calls `told` with every signal that ends a process, from now on; only the first call counts.
-pub(crate) fn watch(told: fn(Told)) {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        drop(thread::spawn(move || {
-            // Dropped as soon as signals are listened to, or cannot be.
-            let ready = sender;
-            drop(watched(told, move || drop(ready)));
-        }));
-        // A signal before that has its own effect, which is why nothing is hidden before.
-        let _ready: Result<(), _> = receiver.recv();
-    });
+///
+/// # Errors
+///
+/// Returns that the system refuses another thread: then nothing may be hidden.
+pub(crate) fn watch(told: fn(Told)) -> io::Result<()> {
+    // Held until signals are listened to: a second caller hides nothing before either.
+    static IS_WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *is_watched {
+        return Ok(());
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    drop(thread::Builder::new().spawn(move || {
+        // Dropped as soon as signals are listened to, or cannot be.
+        let ready = sender;
+        drop(watched(told, move || drop(ready)));
+    })?);
+    // A signal before that has its own effect, which is why nothing is hidden before.
+    let _ready: Result<(), _> = receiver.recv();
+    *is_watched = true;
+    Ok(())
+}
+
+/// Lets a write that exceeds the limit on the size of files (`ulimit -f`) fail, so that it is
+/// reported: without a handler the system ends the process without a word.
+pub(crate) fn survive_file_limit() {
+    if getrlimit(Resource::Fsize).current.is_none() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build();
+    if let Ok(runtime) = runtime {
+        let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        runtime.block_on(async { drop(signal(kind)) });
+    }
 }
 
 fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {

@@ -237,3 +237,20 @@ fn a_typed_value_is_not_echoed() {
     let tools = keyway(&folder, &["tools", "s", "--trust"]);
     assert_eq!(given(&folder, tools).unwrap(), canary.value());
 }
+
+/// The system would end the process by SIGXFSZ, without a word.
+#[test]
+fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
+    let folder = folder();
+    let line = "ulimit -f 8; exec \"$0\" env set A_TOKEN";
+    let outcome = Keyway::new("/bin/bash", folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .args(["-c", line, env!("CARGO_BIN_EXE_keyway")])
+        .stdin("value")
+        .run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(outcome.stderr.starts_with("error"), "{}", outcome.stderr);
+    // Nothing of it is left that keeps the next one from working.
+    let outcome = set(&folder, "A_TOKEN", "value");
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+}

@@ -57,41 +57,37 @@ fn a_panic_that_quotes_a_value_shows_its_place_only() {
                 .env("RUST_BACKTRACE", backtrace)
                 .run();
             assert_place_only(&outcome, "tests/panics.rs:", "cannot slice");
+            // The object that a script waits for, among what the harness of the test prints.
+            let object = outcome.stdout.lines().find(|line| line.starts_with('{'));
+            let object: Value = serde_json::from_str(object.unwrap()).unwrap();
+            let found = &object["diagnostics"][0];
+            assert_eq!(found["code"], "internal", "{}", outcome.everything());
+            assert!(found["hint"].as_str().unwrap().contains("--bundle"));
         }
     }
 }
 
-/// No thread can be started with a stack that is larger than all memory, and tokio panics then.
+/// No thread can be started with a stack that is larger than all memory; Tokio would panic then.
 #[test]
-fn a_panic_of_the_program_itself_shows_its_place_only() {
+fn a_thread_that_the_system_refuses_is_an_error_and_no_fault_of_the_program() {
     let folder = Folder::with_entries(
         r#"{"s": {"type": "http", "url": "https://nowhere.invalid/mcp?key=${T}", "oauth": false,
             "headers": {"Authorization": "Bearer ${T}"}}}"#,
     );
     for command in ["probe", "doctor", "tools"] {
-        for backtrace in ["0", "full"] {
-            let began = Instant::now();
-            let outcome = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
-                .args([
-                    command,
-                    "--trust",
-                    "--debug",
-                    "--verbose",
-                    "--format",
-                    "json",
-                ])
-                .env("T", VALUE)
-                .env("RUST_MIN_STACK", (1_u64 << 60).to_string())
-                .env("RUST_BACKTRACE", backtrace)
-                .env("RUST_LOG", "trace")
-                .run();
-            assert_place_only(&outcome, ".rs:", "OS can't spawn");
-            let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
-            let found = &object["diagnostics"][0];
-            assert_eq!(found["code"], "internal", "{}", outcome.everything());
-            assert!(found["hint"].as_str().unwrap().contains("--bundle"));
-            // Whichever task panicked, no other waits for it.
-            assert!(began.elapsed() < Duration::from_secs(25), "{command}");
-        }
+        let began = Instant::now();
+        let outcome = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+            .args([command, "--trust", "--debug", "--format", "json"])
+            .env("T", VALUE)
+            .env("RUST_MIN_STACK", (1_u64 << 60).to_string())
+            .run();
+        let all = outcome.everything();
+        assert_eq!(outcome.code, 1, "{all}");
+        assert!(!all.contains("fault of its own"), "{all}");
+        let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let found = &object["diagnostics"][0];
+        assert_eq!(found["code"], "system-limit", "{all}");
+        assert!(found["hint"].as_str().unwrap().contains("ulimit -u"));
+        assert!(began.elapsed() < Duration::from_secs(25), "{command}");
     }
 }

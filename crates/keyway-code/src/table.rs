@@ -223,6 +223,8 @@ codes! {
             "sign in once: keyway login SERVER"
         SpawnFailed "spawn-failed" ANY UNUSABLE Failed PluginAuthor NO
             "check that the program is installed and in PATH, or write its whole path into `command`"
+        SystemLimit "system-limit" ANY UNUSABLE Failed Person YES
+            "end other programs of yours, or raise the limit: ulimit -u for threads, ulimit -n for files; in a container, its limit of processes"
         Timeout "timeout" ANY OFFLINE Network ServerOperator YES
             "try again, with more time: --timeout SECONDS; if it stays silent: keyway doctor SERVER"
         TlsFailed "tls-failed" TLS OFFLINE Network ServerOperator NO

@@ -4,9 +4,12 @@
 //! from a peer, so that depth and effort are bounded, and messages never quote a value.
 
 mod check;
+mod pairs;
 
 use keyway_secret::printable;
 use serde_json::{Map, Value};
+
+pub use self::pairs::{PairError, typed_arguments, usage};
 
 /// A schema, or a part of one.
 #[derive(Debug, Clone, Copy)]

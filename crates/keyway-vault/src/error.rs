@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use keyway_code::Code;
 use keyway_store::{BackendFailure, Damage, StoreError};
+use rustix::io::Errno;
 use thiserror::Error;
 
 pub use self::finding::Finding;
@@ -39,6 +40,12 @@ pub enum VaultError {
         path: PathBuf,
         /// The kernel's name for the file system.
         kind: String,
+    },
+    /// A folder lies on a file system that gives no locks (`ENOLCK`).
+    #[error("the file system of `{}` gives no locks (ENOLCK)", path.display())]
+    NoLocks {
+        /// The file that could not be locked.
+        path: PathBuf,
     },
     /// A folder is not given by an absolute path.
     #[error("`{}` is not an absolute path", path.display())]
@@ -197,7 +204,9 @@ impl VaultError {
     pub const fn code(&self) -> Code {
         match self {
             Self::Exposed { .. } => Code::VaultExposed,
-            Self::NetworkFileSystem { .. } | Self::RelativePath { .. } => Code::VaultFolder,
+            Self::NetworkFileSystem { .. } | Self::NoLocks { .. } | Self::RelativePath { .. } => {
+                Code::VaultFolder
+            }
             Self::KeyringLocked => Code::KeyringLocked,
             Self::KeyringRefused => Code::KeyringRefused,
             Self::KeyringTimedOut => Code::KeyringTimeout,
@@ -237,7 +246,7 @@ impl VaultError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Exposed { path, finding } => finding.fix(path),
-            Self::NetworkFileSystem { .. } => {
+            Self::NetworkFileSystem { .. } | Self::NoLocks { .. } => {
                 "set `KEYWAY_HOME` to a folder on a local disk".to_owned()
             }
             Self::RelativePath { .. } => "give the path from `/` on".to_owned(),
@@ -285,6 +294,9 @@ impl VaultError {
                 "set `KEYWAY_HOME` to a folder that you can write to".to_owned()
             }
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => FULL.to_owned(),
+            Self::File { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
+                TOO_LARGE.to_owned()
+            }
             Self::Database { source, .. } if source.is_full() => FULL.to_owned(),
             Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
             _ => return None,
@@ -300,6 +312,16 @@ impl VaultError {
             action,
             path: path.to_owned(),
             source: source.into(),
+        }
+    }
+
+    /// Says why a file could not be locked.
+    pub(crate) fn lock(path: &Path, errno: Errno) -> Self {
+        match errno {
+            Errno::NOLCK => Self::NoLocks {
+                path: path.to_owned(),
+            },
+            errno => Self::file("lock", path, errno),
         }
     }
 
@@ -358,6 +380,9 @@ const LOST: &str = "put the file back, or `keyway vault restore FILE`; to start 
     move it and the files `vault-*` of the configuration folder away";
 const BUSY: &str = "wait for the other keyway processes, or end them, then try again";
 const FULL: &str = "make room on the disk, then try again; nothing was changed";
+
+const TOO_LARGE: &str =
+    "raise the limit on the size of files (`ulimit -f unlimited`), then try again";
 
 /// What the database said, whichever database it is.
 #[derive(Debug)]
@@ -454,5 +479,15 @@ mod tests {
             assert_eq!(error.code().as_str(), code);
             assert!(!error.is_transient());
         }
+    }
+
+    #[test]
+    fn a_file_system_without_locks_is_named_and_no_time_is_spent_on_trying_again() {
+        let error = VaultError::lock(Path::new("/v/x.lock"), Errno::NOLCK);
+        assert_eq!(error.code(), Code::VaultFolder);
+        assert!(!error.is_transient() && error.to_string().contains("ENOLCK"));
+        assert!(error.hint().unwrap().contains("KEYWAY_HOME"));
+        let error = VaultError::lock(Path::new("/v/x.lock"), Errno::WOULDBLOCK);
+        assert_eq!(error.code(), Code::VaultFailed);
     }
 }

@@ -62,23 +62,23 @@ pub(crate) struct Owner {
 impl Owner {
     pub(crate) fn new(data: &Folder) -> Result<Self, VaultError> {
         let folder = data.folder(FOLDER)?;
-        remove_dead(&folder);
         let owner = LocalOwner {
             place: place_name(&folder)?,
             name: KeyId::random()?.to_string(),
         };
         // Locked before it gets its name, so that no other process ever finds it unlocked.
-        let draft = format!("new-{}", owner.name);
+        let draft = format!("{DRAFT}{}", owner.name);
         let path = folder.path().join(&draft);
         let lock = folder.create_open(&draft)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|errno| VaultError::file("lock", &path, errno))?;
+            .map_err(|errno| VaultError::lock(&path, errno))?;
         // For a person who has to end it. On a full disk the name alone has to do.
         let pid = std::process::id().to_string();
         let _written: Result<usize, Errno> = rustix::io::write(&lock, pid.as_bytes());
         folder
             .publish(&draft, &owner.file())
             .map_err(|errno| VaultError::file("rename", &path, errno))?;
+        remove_dead(&folder, &lock);
         Ok(Self {
             id: owner.id(),
             file: owner.file(),
@@ -146,11 +146,7 @@ impl OwnerFolders<'_> {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(Liveness::Dead),
             Err(Errno::WOULDBLOCK) => Ok(Liveness::Alive),
-            Err(errno) => Err(VaultError::file(
-                "lock",
-                &folder.path().join(owner.file()),
-                errno,
-            )),
+            Err(errno) => Err(VaultError::lock(&folder.path().join(owner.file()), errno)),
         }
     }
 
@@ -192,17 +188,32 @@ fn place_name(folder: &Folder) -> Result<String, VaultError> {
     Err(VaultError::file("read", &folder.path().join(NAME), gone))
 }
 
-/// Removes the lock files of owners that died. Failing leaves them for the next time.
-pub(crate) fn remove_dead(folder: &Folder) {
+/// Removes the lock files of owners that died, and drafts that never became anything: of processes
+/// that were killed in between. Failing leaves them for the next time. `own` was locked just now: its
+/// time is that of the file system's clock.
+pub(crate) fn remove_dead(folder: &Folder, own: &OwnedFd) {
     let Ok(entries) = std::fs::read_dir(folder.path()) else {
         return;
     };
+    let now = modified(own);
+    // One between being made and being locked is new; no process needs an hour for that.
+    let is_old = |file: &OwnedFd| {
+        let age = now
+            .zip(modified(file))
+            .map(|(now, then)| now.saturating_sub(then));
+        age.is_some_and(|age| age > OLD_DRAFT)
+    };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(name) = name.to_str().filter(|name| name.ends_with(SUFFIX)) else {
+        let Some(name) = name.to_str() else {
             continue;
         };
+        let is_draft = name.starts_with(DRAFT);
+        if !is_draft && !name.ends_with(SUFFIX) {
+            continue;
+        }
         if let Ok(Some(file)) = folder.open_file(name)
+            && (!is_draft || is_old(&file))
             && rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
         {
             drop(folder.remove(name));
@@ -210,6 +221,15 @@ pub(crate) fn remove_dead(folder: &Folder) {
     }
 }
 
+/// Returns when a file was changed last, in seconds since 1970.
+fn modified(file: &OwnedFd) -> Option<i64> {
+    Some(rustix::fs::fstat(file).ok()?.st_mtime)
+}
+
+/// Begins the name of a file that is not finished.
+pub(crate) const DRAFT: &str = "new-";
+/// In seconds.
+const OLD_DRAFT: i64 = 3600;
 const FOLDER: &str = "owners";
 const NAME: &str = "id";
 pub(crate) const SUFFIX: &str = ".lock";

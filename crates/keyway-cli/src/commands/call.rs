@@ -1,6 +1,5 @@
 //! `keyway call` and `keyway read`: one request to a server, and its result.
 
-mod arguments;
 mod progress;
 
 use std::ffi::OsString;
@@ -15,7 +14,7 @@ use keyway::host::ChildLines;
 use keyway::{Approved, Plan};
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
-use keyway_mcp::schema::Schema;
+use keyway_mcp::schema::{Schema, typed_arguments, usage};
 use keyway_mcp::session::{Request, Session};
 use keyway_secret::printable;
 use serde::Deserialize;
@@ -144,7 +143,7 @@ impl Call {
             // What stands in a file is sent as it stands there, long numbers included.
             Some(raw) => (object(raw)?, raw.get().to_owned()),
             None => {
-                let arguments = arguments::typed(&self.arguments, schema)?;
+                let arguments = typed_arguments(&self.arguments, schema)?;
                 let written = Value::Object(arguments.clone()).to_string();
                 (arguments, written)
             }
@@ -154,7 +153,12 @@ impl Call {
             (Some(problems), Some(schema)) if !problems.is_empty() => Err(CliError::BadArguments {
                 tool: self.tool.clone(),
                 problems,
-                usage: arguments::usage(&self.server.to_string_lossy(), &self.tool, schema),
+                usage: format!(
+                    "keyway call {} {} {}",
+                    self.server.to_string_lossy(),
+                    self.tool,
+                    usage(schema)
+                ),
             }),
             _ => Ok(written),
         }

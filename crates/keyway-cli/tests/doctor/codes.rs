@@ -372,8 +372,13 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-cli/tests/panics.rs",
-        "a_panic_of_the_program_itself_shows_its_place_only",
+        "a_panic_that_quotes_a_value_shows_its_place_only",
         &["internal"],
+    ),
+    (
+        "keyway-cli/tests/panics.rs",
+        "a_thread_that_the_system_refuses_is_an_error_and_no_fault_of_the_program",
+        &["system-limit"],
     ),
     (
         "keyway-vault/src/store/tests/keys.rs",

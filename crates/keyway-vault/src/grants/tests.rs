@@ -277,6 +277,30 @@ fn lock_files_of_the_dead_are_cleared_away() {
     assert_eq!(locks(), 0);
 }
 
+/// A process that is killed between making its lock file and naming it leaves a draft.
+#[test]
+fn drafts_of_the_dead_are_cleared_away_and_those_of_the_living_stay() {
+    let home = Home::new();
+    let vault = home.open();
+    let folder = Folder::open(&home.folders.data)
+        .and_then(|data| data.folder("owners"))
+        .unwrap();
+    let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let draft = |name: &str, is_old: bool| {
+        let file = std::fs::File::from(folder.create_open(name).unwrap());
+        if is_old {
+            file.set_modified(long_ago).unwrap();
+        }
+        file
+    };
+    let (_dead, _new) = (draft("new-dead", true), draft("new-young", false));
+    let held = draft("new-held", true);
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    vault.owner().unwrap();
+    let left = ["new-dead", "new-young", "new-held"].map(|name| folder.path().join(name).exists());
+    assert_eq!(left, [false, true, true]);
+}
+
 /// `threats.md` D13.
 #[test]
 fn planted_links_among_the_locks_lead_nowhere() {

@@ -15,7 +15,7 @@ use crate::error::VaultError;
 use crate::folders::Folder;
 use crate::seal::KeyId;
 
-use crate::owner::{SUFFIX, is_there, remove_dead};
+use crate::owner::{DRAFT, SUFFIX, is_there, remove_dead};
 use crate::timeouts::USERS_POLL_INTERVAL;
 
 /// A file that is locked for as long as the sign-in is in use.
@@ -35,18 +35,18 @@ pub(super) struct LockFileMarker {
 impl LockFileMarker {
     pub(super) fn new(runtime: &Folder, grant: &GrantKey) -> Result<Self, VaultError> {
         let folder = runtime.folder(FOLDER)?;
-        remove_dead(&folder);
         let own = KeyId::random()?.to_string();
         // Locked before it gets its name, so that no other process ever finds it unlocked.
-        let draft = format!("new-{own}");
+        let draft = format!("{DRAFT}{own}");
         let path = folder.path().join(&draft);
         let lock = folder.create_open(&draft)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|errno| VaultError::file("lock", &path, errno))?;
+            .map_err(|errno| VaultError::lock(&path, errno))?;
         let name = format!("{}{own}{SUFFIX}", prefix(grant));
         folder
             .publish(&draft, &name)
             .map_err(|errno| VaultError::file("rename", &path, errno))?;
+        remove_dead(&folder, &lock);
         Ok(Self { folder, name, lock })
     }
 }

@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{Access, StatVfsMountFlags};
+use rustix::fs::{Access, FlockOperation, StatVfsMountFlags, fcntl_lock};
+use rustix::io::Errno;
 
 use super::library;
 use crate::error::{Obstacle, VaultError};
 use crate::folders::Folder;
+use crate::owner::DRAFT;
+use crate::seal::KeyId;
 use crate::timeouts::{BUSY_TIMEOUT, CHECKPOINT_BUSY_TIMEOUT};
 
 /// An open database, and what keeps it from being changed.
@@ -69,9 +72,21 @@ pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError
             Err(VaultError::Busy) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
+            // SQLite takes a lock that the file system does not have for one that others hold.
+            Err(VaultError::Busy) => return Err(without_locks(folder).unwrap_or(VaultError::Busy)),
             result => return result,
         }
     }
+}
+
+/// Tries such a lock as SQLite takes, on a file that no other process knows.
+fn without_locks(folder: &Folder) -> Option<VaultError> {
+    let name = format!("{DRAFT}{}", KeyId::random().ok()?);
+    let file = folder.create_open(&name).ok()?;
+    let locked = fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive);
+    drop(folder.remove(&name));
+    let errno = locked.err().filter(|errno| *errno == Errno::NOLCK)?;
+    Some(VaultError::lock(&folder.path().join(NAME), errno))
 }
 
 fn try_open(folder: &Folder) -> Result<Connection, VaultError> {

@@ -1,23 +1,37 @@
 //! `key=value` as typed, to arguments of the types that the tool's schema asks for.
 
-use keyway_mcp::schema::{Property, Schema, guessed, plain};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-use crate::error::CliError;
+use super::{Property, Schema, guessed, plain};
+
+/// Why words are no arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PairError {
+    /// There is no `=`.
+    #[error("arguments are written `key=value`")]
+    NoPair,
+    /// A key stands twice that is no list.
+    #[error("an argument is given twice, and the tool takes no list there")]
+    Twice,
+}
 
 /// Turns what was typed into arguments; without a schema, JSON counts as JSON and all else as text.
 ///
 /// A key that stands several times makes a list where the schema wants one.
-pub(super) fn typed(
+///
+/// # Errors
+///
+/// Returns what is wrong with the first word that cannot be used.
+pub fn typed_arguments(
     words: &[String],
     schema: Option<Schema<'_>>,
-) -> Result<Map<String, Value>, CliError> {
+) -> Result<Map<String, Value>, PairError> {
     let mut map = Map::new();
     for word in words {
         let Some((key, text)) = word.split_once('=') else {
-            return Err(CliError::Usage {
-                what: "arguments are written `key=value`",
-            });
+            return Err(PairError::NoPair);
         };
         let own = schema.and_then(|schema| schema.property(key));
         let value = own.map_or_else(|| guessed(text), |schema| schema.coerced(text));
@@ -26,34 +40,20 @@ pub(super) fn typed(
                 map.insert(key.to_owned(), value);
             }
             (Some(Value::Array(before)), Value::Array(more)) => before.extend(more),
-            _ => {
-                return Err(CliError::Usage {
-                    what: "an argument is given twice, and the tool takes no list there",
-                });
-            }
+            _ => return Err(PairError::Twice),
         }
     }
     Ok(map)
 }
 
-/// Writes how a tool is called, for example `keyway call s add a=NUMBER [b=NUMBER]`.
-pub(super) fn usage(server: &str, tool: &str, schema: Schema<'_>) -> String {
+/// Writes how the arguments of a tool are given: `a=NUMBER [b=NUMBER]`.
+#[must_use]
+pub fn usage(schema: Schema<'_>) -> String {
     let properties = schema.properties();
     let shown = properties.iter().take(SHOWN).map(parameter);
     let more = properties.len().checked_sub(SHOWN).filter(|more| *more > 0);
     let more = more.map(|more| format!("… ({more} more)"));
-    let words = [
-        "keyway".to_owned(),
-        "call".to_owned(),
-        server.to_owned(),
-        tool.to_owned(),
-    ];
-    words
-        .into_iter()
-        .chain(shown)
-        .chain(more)
-        .collect::<Vec<_>>()
-        .join(" ")
+    shown.chain(more).collect::<Vec<_>>().join(" ")
 }
 
 fn parameter(property: &Property<'_>) -> String {
@@ -107,7 +107,7 @@ mod tests {
 
     fn value(word: &str) -> Value {
         let schema = schema();
-        let map = typed(&[word.to_owned()], Some(Schema::new(&schema))).unwrap();
+        let map = typed_arguments(&[word.to_owned()], Some(Schema::new(&schema))).unwrap();
         map.into_iter().next().unwrap().1
     }
 
@@ -148,20 +148,20 @@ mod tests {
         let schema = schema();
         let typed = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            super::typed(&words, Some(Schema::new(&schema)))
+            typed_arguments(&words, Some(Schema::new(&schema)))
         };
         let map = typed(&["tags=a", "tags=b", "tags=[\"c\"]"]).unwrap();
         assert_eq!(map["tags"], json!(["a", "b", "c"]));
-        assert!(typed(&["text=a", "text=b"]).is_err());
-        assert!(typed(&["text"]).is_err());
+        assert_eq!(typed(&["text=a", "text=b"]), Err(PairError::Twice));
+        assert_eq!(typed(&["text"]), Err(PairError::NoPair));
     }
 
     #[test]
     fn the_usage_line_shows_what_must_be_there_first() {
-        let line = usage("s", "find", Schema::new(&schema()));
+        let line = usage(Schema::new(&schema()));
         assert_eq!(
             line,
-            "keyway call s find count=INTEGER text=TEXT [any=TEXT] [deep=true|false] \
+            "count=INTEGER text=TEXT [any=TEXT] [deep=true|false] \
              [either=TEXT] [filter=JSON] [mode=fast|slow] [ratio=NUMBER] [sizes=JSON] [tags=JSON]"
         );
     }
