@@ -96,16 +96,40 @@ impl<'a> Ledger<'a> {
         Ok(existed)
     }
 
-    /// Returns all approvals.
+    /// Takes every approval of the profile back; returns how many there were.
+    ///
+    /// They are deleted by the keys under which they are stored: a source says where the home was
+    /// when it was approved, which need not be where it is now.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read or written.
+    pub fn revoke_all(&self) -> Result<usize, VaultError> {
+        let rows = self.rows()?;
+        for (key, _) in &rows {
+            self.vault.sealed(self.namespace.clone()).delete(key)?;
+            self.vault.sealed(self.files.clone()).delete(key)?;
+        }
+        Ok(rows.len())
+    }
+
+    /// Returns all approvals of the profile.
     ///
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be read, or a record was tampered with.
     pub fn list(&self) -> Result<Vec<Approval>, VaultError> {
-        let rows = self.vault.sealed(self.namespace.clone()).read_all()?;
+        let rows = self.rows()?;
         let approval = |record: &Record| Approval::from_bytes(record.value.expose());
         let approvals = rows.iter().filter_map(|(_, record)| approval(record));
         Ok(approvals.collect())
+    }
+
+    fn rows(&self) -> Result<Vec<(String, Record)>, VaultError> {
+        let mut rows = self.vault.sealed(self.namespace.clone()).read_all()?;
+        let of_profile = format!("{}\n", self.profile);
+        rows.retain(|(key, _)| key.starts_with(&of_profile));
+        Ok(rows)
     }
 
     fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {

@@ -442,6 +442,8 @@ fn e05_a_moved_home_needs_no_new_approval() {
     let after = Ledger::new(&vault, "default", Some("/new".into())).unwrap();
     assert!(after.find(Path::new("/new/plugin"), "s").unwrap().is_some());
     assert!(after.find(Path::new("/old/plugin"), "s").unwrap().is_none());
+    assert_eq!(after.revoke_all().unwrap(), 1);
+    assert!(after.find(Path::new("/new/plugin"), "s").unwrap().is_none());
 }
 
 /// Threat E6: the plugin's own file moves a token to another origin.

@@ -59,8 +59,9 @@ pub use self::registration::{client_metadata, is_client_address};
 pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;
 pub use self::settings::{
-    Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,
-    Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope, ResourceRule, Settings,
+    Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientOwner, ClientProof,
+    ClientSettings, DpopRule, Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope,
+    ResourceRule, Settings,
 };
 pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};

@@ -206,6 +206,8 @@ pub struct Client {
     pub signing_algorithm: Option<Algorithm>,
     /// How the client authenticates.
     pub auth_method: Option<AuthMethod>,
+    /// The only token endpoint that it goes to where an entry names one itself.
+    pub token_endpoint: Option<String>,
 }
 
 /// Where a value comes from that must not stand in the file.

@@ -258,6 +258,8 @@ fn what_was_never_approved_cannot_be_taken_back() {
     }
     let other = Ledger::new(&vault, "work", None).unwrap();
     assert!(other.find(&place.root, "s").unwrap().is_none());
+    assert!(other.list().unwrap().is_empty());
+    assert_eq!(other.revoke_all().unwrap(), 0, "it is of another profile");
     assert!(ledger.revoke(&place.root, "s").unwrap());
     assert!(!ledger.revoke(&place.root, "s").unwrap(), "it is gone");
 }

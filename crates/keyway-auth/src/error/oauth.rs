@@ -185,6 +185,16 @@ pub enum OAuthError {
         /// The origin of its token endpoint.
         found: String,
     },
+    /// The entry names the token endpoint, and the client is the person's.
+    #[error(
+        "the entry names the token endpoint `{found}`, which did not get your client for `{issuer}`"
+    )]
+    EndpointOfEntry {
+        /// The authorization server.
+        issuer: String,
+        /// The token endpoint.
+        found: String,
+    },
     /// A way of authenticating the client that we cannot or may not use.
     #[error("`{issuer}` requires a client authentication method that is not available")]
     ClientAuthentication {

@@ -319,9 +319,8 @@ impl OAuthEngine {
             return None;
         }
         let (endpoints, exceptions) = (&settings.endpoints, &settings.issuer_exceptions);
-        if !is_issuers_word(endpoints, exceptions, &found.issuer)
-            && token_endpoint.origin() != details.token_endpoint.origin()
-        {
+        // A document that the entry chose does not move a refresh token, not even on its origin.
+        if !is_issuers_word(endpoints, exceptions, &found.issuer) {
             return None;
         }
         let mut moved = details.clone();

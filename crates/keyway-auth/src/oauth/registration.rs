@@ -10,7 +10,9 @@ use url::Url;
 use super::client::{Client, Origin, with_secret};
 use super::metadata::{Pkce, ServerMetadata};
 use super::redirect_address::to_register;
-use super::settings::{AuthMethod, ClientIdentity, ClientProof, GrantKind, Settings};
+use super::settings::{
+    AuthMethod, ClientIdentity, ClientProof, ClientSettings, GrantKind, Settings,
+};
 use super::wire::{Answer, Wire};
 use super::{auth_method_serde, secret_serde};
 use crate::error::{OAuthError, RequestTarget, shown};
@@ -90,17 +92,23 @@ pub(super) fn given(
     settings: &Settings,
     server: &ServerMetadata,
 ) -> Result<Option<Client>, OAuthError> {
-    let for_issuer = settings
-        .issuers
-        .iter()
-        .find(|(issuer, _)| *issuer == server.issuer)
-        .map(|(_, client)| client);
-    if let Some(client) = for_issuer.or(settings.client.as_ref()) {
+    if let Some(client) = configured(settings, server) {
         return Client::configured(client, server).map(Some);
     }
     let document = settings.client_metadata_url.as_deref();
     let document = document.filter(|_| server.takes_metadata_documents);
     Ok(document.map(Client::document))
+}
+
+/// Returns the client of the person's settings, or else of the entry.
+pub(super) fn configured<'a>(
+    settings: &'a Settings,
+    server: &ServerMetadata,
+) -> Option<&'a ClientSettings> {
+    let mut issuers = settings.issuers.iter();
+    let for_issuer = issuers.find(|(issuer, _)| *issuer == server.issuer);
+    let for_issuer = for_issuer.map(|(_, client)| client);
+    for_issuer.or(settings.client.as_ref())
 }
 
 /// Registers this client (RFC 7591).

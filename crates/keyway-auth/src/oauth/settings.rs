@@ -113,6 +113,23 @@ pub struct ClientSettings {
     pub proof: ClientProof,
     /// By which method, if not the one that fits what the server supports.
     pub method: Option<AuthMethod>,
+    /// Whose client it is.
+    pub owner: ClientOwner,
+}
+
+/// Whose client it is, which decides where it may be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientOwner {
+    /// The entry's: it goes where the entry says.
+    #[default]
+    Entry,
+    /// The person's: it goes where its issuer says, and not to an endpoint that an entry names,
+    /// unless the person names it as well.
+    Person {
+        /// The token endpoint, as the person names it.
+        token_endpoint: Option<Url>,
+    },
 }
 
 impl ClientSettings {
@@ -123,6 +140,7 @@ impl ClientSettings {
             id,
             proof,
             method: None,
+            owner: ClientOwner::Entry,
         }
     }
 }

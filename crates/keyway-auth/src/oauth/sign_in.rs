@@ -33,9 +33,11 @@ use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata::ServerMetadata;
 use super::metadata_cache::{CachePolicy, MetadataReader};
-use super::registration::given;
+use super::registration::{configured, given};
 use super::scope::Scopes;
-use super::settings::{ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule, Settings};
+use super::settings::{
+    ClientOwner, ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule, Settings,
+};
 use super::token::{Issued, TokenEndpoint, TokenKind};
 use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
@@ -287,6 +289,7 @@ impl OAuthEngine {
         let client = given(&self.settings, server)?;
         let settings = &self.settings;
         if let Some(client) = &client {
+            self.check_persons_client(server)?;
             self.check_secret_destination(server, client)?;
         }
         let is_named = settings.issuer.is_some()
@@ -312,6 +315,27 @@ impl OAuthEngine {
                 found: shown(&server.issuer),
             }),
             None => Ok(client),
+        }
+    }
+
+    /// Refuses to use a client of the person's at a token endpoint that is the entry's word: it
+    /// gets the code and the client's secret, and on the issuer's origin it may be where any user
+    /// of the issuer can put a page.
+    fn check_persons_client(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
+        let client = configured(&self.settings, server).map(|client| &client.owner);
+        let Some(ClientOwner::Person { token_endpoint }) = client else {
+            return Ok(());
+        };
+        match &server.token_endpoint {
+            Some(found)
+                if !self.is_issuers_word(server) && token_endpoint.as_ref() != Some(found) =>
+            {
+                Err(OAuthError::EndpointOfEntry {
+                    issuer: shown(&server.issuer),
+                    found: shown(found.as_str()),
+                })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -78,9 +78,6 @@ fn is_a_chain(kit: &Kit) {
 
 /// A client that was registered beforehand.
 fn with_secret(id: &str, secret: &str) -> ClientSettings {
-    ClientSettings {
-        id: id.to_owned(),
-        proof: ClientProof::Secret(Secret::new(secret.to_owned())),
-        method: None,
-    }
+    let proof = ClientProof::Secret(Secret::new(secret.to_owned()));
+    ClientSettings::new(id.to_owned(), proof)
 }

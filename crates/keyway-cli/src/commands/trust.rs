@@ -336,13 +336,7 @@ fn revoke(
 }
 
 fn reset(context: &CommandContext, reach: &ConnectArgs) -> Result<Exit, CliError> {
-    let count = with_ledger(&reach.profile(context)?, |ledger| {
-        let approvals = ledger.list()?;
-        for approval in &approvals {
-            ledger.revoke(approval.source.as_ref(), &approval.server)?;
-        }
-        Ok(approvals.len())
-    })?;
+    let count = with_ledger(&reach.profile(context)?, |ledger| Ok(ledger.revoke_all()?))?;
     context.print_aside(&format!("revoked {count} approvals\n"));
     Ok(Exit::Done)
 }

@@ -2,8 +2,8 @@
 //! entry.
 
 use keyway_auth::oauth::{
-    Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
-    KeptToken, PkceRule, ResourceRule, Settings, SigningKey,
+    Assertion, AuthMethod, ClientOwner, ClientProof, ClientSettings, DpopRule, Endpoints,
+    GrantKind, IdJag, KeptToken, PkceRule, ResourceRule, Settings, SigningKey,
 };
 #[cfg(feature = "stdio")]
 use keyway_auth::ports::HelperRunner as _;
@@ -172,6 +172,10 @@ fn client(host: &Host, known: &settings::Client) -> Option<ClientSettings> {
     };
     let mut client = ClientSettings::new(known.id.clone()?, proof);
     client.method = known.auth_method.map(method);
+    let token_endpoint = known.token_endpoint.as_deref();
+    client.owner = ClientOwner::Person {
+        token_endpoint: token_endpoint.and_then(|text| text.parse().ok()),
+    };
     Some(client)
 }
 

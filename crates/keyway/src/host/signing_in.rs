@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use keyway_approval::Owner;
 use keyway_auth::oauth::{Endpoints, OAuth, Ports, Server, SignInStores};
 use keyway_auth::ports::ExchangeCarrier;
 use keyway_config::method::Method;
@@ -109,7 +110,11 @@ impl Host {
         let accounts = self.accounts.as_ref()?;
         let (endpoint, account) = match &target.spec.endpoint {
             SpecEndpoint::Remote(remote) => (fingerprint(remote), accounts.account.as_deref()),
-            SpecEndpoint::Local(_) => ("local".to_owned(), None),
+            // Plugins of the same name are told apart by their folders.
+            SpecEndpoint::Local(_) => {
+                let owner = Owner::new(target.plugin, &target.host.plugin_root);
+                (owner.id().to_owned(), None)
+            }
             _ => return None,
         };
         let name = [

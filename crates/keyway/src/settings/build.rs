@@ -186,6 +186,7 @@ fn client(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Clien
         key_id: table.text("key_id"),
         signing_algorithm: word(table, "signing_algorithm", Algorithm::from_word),
         auth_method: word(table, "auth_method", AuthMethod::from_word),
+        token_endpoint: table.text("token_endpoint"),
     };
     let has_credential = client.secret.is_some() || client.private_key_file.is_some();
     if has_credential && client.id.is_none() {

@@ -155,7 +155,7 @@ const CONFINEMENT: [Key; 7] = [
 ];
 
 /// A client that was registered beforehand, wherever it is described.
-const CLIENT: [Key; 7] = [
+const CLIENT: [Key; 8] = [
     key("client_id", Kind::Text, "\"keyway-at-work\"", "The client"),
     key(
         "client_secret_env",
@@ -192,6 +192,12 @@ const CLIENT: [Key; 7] = [
         Kind::Word(AuthMethod::WORDS),
         "\"private_key_jwt\"",
         "How the client authenticates; otherwise what the authorization server offers",
+    ),
+    key(
+        "token_endpoint",
+        Kind::Address,
+        "\"https://login.example/token\"",
+        "The token endpoint. Needed where an entry names its endpoints itself: your client goes to no other one",
     ),
 ];
 
@@ -320,6 +326,7 @@ pub const SECTIONS: &[Section] = &[
             CLIENT[4],
             CLIENT[5],
             CLIENT[6],
+            CLIENT[7],
             key(
                 "callback_port",
                 Kind::Port,
@@ -359,6 +366,7 @@ pub const SECTIONS: &[Section] = &[
             CLIENT[4],
             CLIENT[5],
             CLIENT[6],
+            CLIENT[7],
             key("scopes", Kind::Texts, "[\"read\"]", "What is asked for"),
             key(
                 "resource",

@@ -37,7 +37,8 @@ impl OAuthError {
             | Self::MixUp { .. }
             | Self::ForeignPage { .. }
             | Self::ClientOfOther { .. }
-            | Self::SecretElsewhere { .. } => Code::IssuerMismatch,
+            | Self::SecretElsewhere { .. }
+            | Self::EndpointOfEntry { .. } => Code::IssuerMismatch,
             Self::PkceUnsupported { .. } => Code::PkceUnsupported,
             Self::NoEndpoint { .. } => Code::NoEndpoint,
             Self::NoRegistration { .. } => Code::DcrUnsupported,
@@ -140,6 +141,9 @@ impl OAuthError {
             }
             Self::SecretElsewhere { .. } => {
                 "only if you know that host: name it in the entry, as `oauth.authorizationUrl` and `oauth.tokenUrl`, and approve the entry again"
+            }
+            Self::EndpointOfEntry { .. } => {
+                "only if you know that address to be the issuer's: put it into your settings beside the client, as `token_endpoint`"
             }
             Self::ScopeLimit { .. } => {
                 "the account lacks a permission that no sign-in can give; ask the administrator"

@@ -15,11 +15,7 @@ const DEVICE: &str = "https://as.example/device";
 const PROVIDER: &str = "https://idp.example";
 
 fn client(proof: ClientProof) -> ClientSettings {
-    ClientSettings {
-        id: "given".to_owned(),
-        proof,
-        method: None,
-    }
+    ClientSettings::new("given".to_owned(), proof)
 }
 
 fn secret(text: &str) -> Secret<String> {

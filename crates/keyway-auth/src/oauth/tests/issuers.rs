@@ -10,7 +10,9 @@ use super::with_secret;
 use crate::oauth::testing::{
     AS, Kit, MCP, META, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource,
 };
-use crate::oauth::{Assertion, ClientProof, ClientSettings, Endpoints, GrantKind, OAuthError};
+use crate::oauth::{
+    Assertion, ClientOwner, ClientProof, ClientSettings, Endpoints, GrantKind, OAuthError,
+};
 
 const EVIL: &str = "https://evil.example";
 
@@ -342,14 +344,63 @@ fn a9_a_document_on_the_issuers_origin_gets_no_secret_that_the_person_configured
     let mut kit = Kit::new();
     document_of_a_user(&mut kit);
     kit.person.go_anywhere();
-    let known = (AS.to_owned(), with_secret("given", "CANARY-SECRET"));
-    kit.settings.issuers = vec![known];
+    kit.settings.issuers = vec![(AS.to_owned(), of_person(None))];
     let error = cause(kit.call(&kit.oauth()).unwrap_err());
     assert!(
-        matches!(error, OAuthError::SecretElsewhere { .. }),
+        matches!(error, OAuthError::EndpointOfEntry { .. }),
         "{error}"
     );
     assert!(kit.world.seen(&format!("{EVIL}/token")).is_empty());
+}
+
+/// A client that the person has registered, and the token endpoint that the settings name.
+fn of_person(token_endpoint: Option<&str>) -> ClientSettings {
+    ClientSettings {
+        owner: ClientOwner::Person {
+            token_endpoint: token_endpoint.map(|it| it.parse().unwrap()),
+        },
+        ..with_secret("given", "CANARY-SECRET")
+    }
+}
+
+/// Where any user of the issuer can put a page, which is on its origin and not its endpoint.
+#[test]
+fn e14_an_endpoint_of_the_entrys_gets_no_client_of_the_persons() {
+    let collect = format!("{AS}/users/evil/collect");
+    let fixed = Endpoints::Fixed {
+        authorization: format!("{AS}/authorize").parse().unwrap(),
+        token: collect.parse().unwrap(),
+    };
+    let cases = [
+        (vec![(AS.to_owned(), of_person(None))], None),
+        (vec![(AS.to_owned(), of_person(Some(TOKEN)))], None),
+        (Vec::new(), Some(of_person(None))),
+    ];
+    for (issuers, client) in cases {
+        let mut kit = Kit::new();
+        kit.settings.endpoints = fixed.clone();
+        (kit.settings.issuers, kit.settings.client) = (issuers, client);
+        kit.person.go_anywhere();
+        let honest = kit.honest.clone();
+        kit.world.answer(&collect, move |_| honest.issue());
+        let error = cause(kit.call(&kit.oauth()).unwrap_err());
+        assert!(
+            matches!(error, OAuthError::EndpointOfEntry { .. }),
+            "{error}"
+        );
+        assert!(error.hint().contains("`token_endpoint`"));
+        assert_eq!(
+            (kit.person.windows(), kit.world.seen(&collect).len()),
+            (0, 0)
+        );
+    }
+    let mut kit = Kit::new();
+    kit.settings.endpoints = fixed;
+    kit.settings.issuers = vec![(AS.to_owned(), of_person(Some(&collect)))];
+    kit.person.go_anywhere();
+    let honest = kit.honest.clone();
+    kit.world.answer(&collect, move |_| honest.issue());
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200, "the person named it");
 }
 
 /// The page is the issuer's own, and what the person agrees to there would go elsewhere.

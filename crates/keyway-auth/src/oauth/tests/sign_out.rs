@@ -9,7 +9,7 @@ use keyway_store::GrantStore as _;
 use serde_json::json;
 
 use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN};
-use crate::oauth::{AuthMethod, ClientProof, ClientSettings, Revoked};
+use crate::oauth::{AuthMethod, ClientOwner, ClientProof, ClientSettings, Revoked};
 
 #[test]
 fn c13_t17_the_refresh_token_is_revoked_before_the_access_token_and_nothing_is_left() {
@@ -87,6 +87,7 @@ fn a_client_whose_secret_is_gone_is_not_passed_off_as_one_without() {
             id: "known".to_owned(),
             proof,
             method: Some(AuthMethod::ClientSecretPost),
+            owner: ClientOwner::Entry,
         })
     };
     let mut kit = Kit::new();
