@@ -27,7 +27,8 @@ mod vs_code;
 mod windsurf;
 mod zed;
 
-use crate::template::{KnownValue, VariableSyntax};
+use crate::json::Object;
+use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
 pub use self::detect::{Detected, detect, folders_above, has_marks, host_file, is_copy};
@@ -97,6 +98,21 @@ pub fn is_of_plugin(dialect: &Dialect) -> bool {
 /// The dialect of a file that names no host: the contract's own, which is Claude Code's.
 pub static CONTRACT: &Dialect = &claude_code::DIALECT;
 
+/// What the contract adds to the files of Claude Code, which neither reads nor replaces it.
+pub static CONTRACT_ADDITIONS: &ContractAdditions = &claude_code::ADDITIONS;
+
+/// What is read in a file although its own host does not.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContractAdditions {
+    /// The forms of references that the host passes on as they are written.
+    pub forms: &'static [VariableForm],
+    /// The fields in which it replaces nothing.
+    pub places: &'static [Place],
+    /// The fields that it does not read, each with what to do for the host.
+    pub fields: &'static [(&'static str, &'static str)],
+}
+
 /// What is known of a host's files.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -159,6 +175,24 @@ pub struct HostFile {
     pub holds: Holds,
     /// The syntax, where it is not the dialect's.
     pub syntax: Option<Syntax>,
+}
+
+impl HostFile {
+    /// Says whether only this host has files of that name: a file that several hosts read, each
+    /// in its own way, is not judged by one of them.
+    #[must_use]
+    pub fn names_its_host(&self) -> bool {
+        const SHARED: &[&str] = &[
+            "mcp.json",
+            "mcp_config.json",
+            "manifest.json",
+            "server.json",
+            "plugin.json",
+            ".codex-plugin/plugin.json",
+            ".agents/plugins/marketplace.json",
+        ];
+        !SHARED.contains(&self.path)
+    }
 }
 
 /// To which scope a file belongs.
@@ -347,6 +381,22 @@ impl Dialect {
             .min_by_key(|keys| keys.len())
             .copied()
             .unwrap_or_default()
+    }
+
+    /// Returns the keys of the objects in which the entries of a file stand, from the outside in,
+    /// the file itself being none: `inputs` stand beside the entries, wherever those are.
+    pub(crate) fn around_entries(&self, root: &Object) -> Vec<&'static [&'static str]> {
+        let wrappers = self.wrappers.iter().filter(|keys| !keys.contains(&"*"));
+        let found = wrappers.filter(|keys| {
+            let mut keys = keys.iter();
+            let first = keys.next().and_then(|key| root.get(key));
+            let last = keys.try_fold(first, |member, key| {
+                Some(member?.value.as_object()?.get(key))
+            });
+            last.flatten().is_some()
+        });
+        let around = found.filter_map(|keys| Some(keys.split_last()?.1));
+        around.collect()
     }
 
     /// Says whether entries can be written for the host: what describes one package, or has no

@@ -214,7 +214,7 @@ impl Document {
                 document.plugin_name = string_member(root, "name", &Pointer::default());
             }
             document.has_repeated_keys = !root.repeated().is_empty();
-            document.prompts = prompt::read(root, document.dialect.asks);
+            document.prompts = prompt::read(root, document.dialect);
             document.find_entries(root);
         }
         document.tree = tree;
@@ -236,6 +236,13 @@ impl Document {
             && self.faults().next().is_none()
             && root.is_some()
             && !self.has_repeated_keys
+    }
+
+    /// Says whether the file is one that Claude Code reads, by its name, so that what the contract
+    /// adds has no effect there.
+    #[must_use]
+    pub fn is_of_contract_host(&self) -> bool {
+        self.dialect.is_contract() && self.file.is_some_and(HostFile::names_its_host)
     }
 
     /// Returns what the host minds about the syntax of the file.

@@ -3,7 +3,7 @@
 //! Each becomes a variable. Keyway asks for it once on a terminal and keeps it sealed, so that an
 //! entry that works in its own host works here as well.
 
-use crate::dialect::Asks;
+use crate::dialect::{Asks, Dialect};
 use crate::json::{Member, Node, Object, Value};
 use crate::source::{Pointer, Span};
 use crate::template::{input_variable, is_variable_name, user_config_variable};
@@ -45,19 +45,48 @@ pub enum AnsweredBy {
 }
 
 /// Reads what a file asks for.
-pub(crate) fn read(root: &Object, asks: Asks) -> Vec<Prompt> {
-    let prompts = match asks {
-        Asks::Inputs => below(root, "inputs", input),
+pub(crate) fn read(root: &Object, dialect: &Dialect) -> Vec<Prompt> {
+    let top = Pointer::default();
+    let prompts = match dialect.asks {
+        Asks::Inputs => inputs(root, dialect),
         Asks::UserConfig => {
-            let mut prompts = below(root, "userConfig", setting);
-            prompts.extend(below(root, "user_config", setting));
+            let mut prompts = below(root, &top, "userConfig", setting);
+            prompts.extend(below(root, &top, "user_config", setting));
             prompts
         }
-        Asks::Settings => below(root, "settings", named_variable),
+        Asks::Settings => below(root, &top, "settings", named_variable),
         Asks::Variables => schema(root),
         Asks::Never | Asks::Names | Asks::InPlace => Vec::new(),
     };
     prompts.into_iter().take(MOST).collect()
+}
+
+/// Reads the inputs of an editor, which stand beside the servers: at the top of its own file,
+/// further in where the file holds other settings as well.
+fn inputs(root: &Object, dialect: &Dialect) -> Vec<Prompt> {
+    let mut places = dialect.around_entries(root);
+    // Inputs without servers are still asked for, where a file has nothing but these.
+    if places.is_empty() {
+        places.push(&[]);
+    }
+    let found = places.into_iter().flat_map(|keys| {
+        let object = keys
+            .iter()
+            .try_fold(root, |object, key| object.get(key)?.value.as_object());
+        let pointer = keys
+            .iter()
+            .fold(Pointer::default(), |at, key| at.child(key));
+        object.map_or_else(Vec::new, |object| below(object, &pointer, "inputs", input))
+    });
+    let mut known = Vec::new();
+    let mut found: Vec<Prompt> = found.collect();
+    // The same input at two levels is one question.
+    found.retain(|prompt| {
+        let is_new = !known.contains(&prompt.variable);
+        known.push(prompt.variable.clone());
+        is_new
+    });
+    found
 }
 
 /// One object that describes a prompt, with its key if it stands in a map.
@@ -118,11 +147,16 @@ impl Described<'_> {
     }
 }
 
-fn below(root: &Object, key: &str, read: fn(&Described<'_>) -> Option<Prompt>) -> Vec<Prompt> {
-    let Some(member) = root.get(key) else {
+fn below(
+    object: &Object,
+    at: &Pointer,
+    key: &str,
+    read: fn(&Described<'_>) -> Option<Prompt>,
+) -> Vec<Prompt> {
+    let Some(member) = object.get(key) else {
         return Vec::new();
     };
-    let pointer = Pointer::default().child(key);
+    let pointer = at.child(key);
     described(member, &pointer)
         .iter()
         .filter_map(read)
@@ -231,7 +265,49 @@ mod tests {
 
     fn prompts(text: &str, asks: Asks) -> Vec<Prompt> {
         let tree = json::read(text);
-        read(tree.root.unwrap().as_object().unwrap(), asks)
+        let dialects = crate::dialect::DIALECTS.iter().copied();
+        let dialect = dialects
+            .chain(crate::dialect::of_plugin("mcp.json", |it| {
+                it == ".cursor-plugin/plugin.json"
+            }))
+            .find(|it| it.asks == asks);
+        read(tree.root.unwrap().as_object().unwrap(), dialect.unwrap())
+    }
+
+    #[test]
+    fn inputs_stand_beside_the_servers_wherever_those_are() {
+        let inputs = r#""inputs": [{"type": "promptString", "id": "k", "password": true}]"#;
+        let servers = r#""servers": {"s": {"command": "x", "env": {"K": "${input:k}"}}}"#;
+        for (text, pointer) in [
+            (format!("{{{inputs}, {servers}}}"), "/inputs/0"),
+            (
+                format!(r#"{{"mcp": {{{inputs}, {servers}}}}}"#),
+                "/mcp/inputs/0",
+            ),
+            (
+                format!(
+                    r#"{{"customizations": {{"vscode": {{"mcp": {{{inputs}, {servers}}}}}}}}}"#
+                ),
+                "/customizations/vscode/mcp/inputs/0",
+            ),
+            (
+                format!(
+                    r#"{{"customizations": {{"vscode": {{"settings": {{"mcp": {{{inputs}, {servers}}}}}}}}}}}"#
+                ),
+                "/customizations/vscode/settings/mcp/inputs/0",
+            ),
+            (format!("{{{inputs}}}"), "/inputs/0"),
+        ] {
+            let found = prompts(&text, Asks::Inputs);
+            let found: Vec<_> = found
+                .iter()
+                .map(|it| (it.variable.as_str(), it.pointer.as_str()))
+                .collect();
+            assert_eq!(found, [("INPUT_K", pointer)], "{text}");
+        }
+        // Settings of an editor may have a key of that name for something else.
+        let elsewhere = format!(r#"{{{inputs}, "mcp": {{{servers}}}}}"#);
+        assert!(prompts(&elsewhere, Asks::Inputs).is_empty());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::HostFieldRole::{
 };
 use super::fields::{field, other};
 use super::{
-    Asks, Dialect, EVERYWHERE, FileScope, Holds, HostField, Layout, Syntax, Unset, Untyped, file,
+    Asks, ContractAdditions, Dialect, EVERYWHERE, FileScope, Holds, HostField, Layout, Place,
+    Syntax, Unset, Untyped, file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -91,6 +92,23 @@ pub(super) static DIALECT: Dialect = Dialect {
         "https://code.claude.com/docs/en/mcp",
         "https://code.claude.com/docs/en/plugins-reference",
         "https://code.claude.com/docs/en/plugin-marketplaces",
+    ],
+};
+
+/// What the contract reads and fills in beyond Claude Code.
+pub(super) static ADDITIONS: ContractAdditions = ContractAdditions {
+    forms: &[VariableForm::EnvPrefix],
+    places: &[Place::OAuth, Place::Cwd, Place::EnvFile],
+    fields: &[
+        (
+            "cwd",
+            "Keyway reads it; Claude Code starts the program in its own folder, so write \
+             `${CLAUDE_PLUGIN_ROOT:-.}` or `${CLAUDE_PROJECT_DIR:-.}` in front of paths in `args`",
+        ),
+        (
+            "envFile",
+            "Keyway reads it; for Claude Code name the variables in `env`, as `\"NAME\": \"${NAME}\"`",
+        ),
     ],
 };
 

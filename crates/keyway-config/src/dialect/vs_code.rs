@@ -17,6 +17,11 @@ pub(super) static DIALECT: Dialect = Dialect {
             FileScope::Project,
             Holds::Settings,
         ),
+        file(
+            ".devcontainer/*/devcontainer.json",
+            FileScope::Project,
+            Holds::Settings,
+        ),
         file(".devcontainer.json", FileScope::Project, Holds::Settings),
         file("Code/User/mcp.json", FileScope::User, Holds::Entries),
         file(
@@ -35,6 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         &["servers"],
         &["mcp", "servers"],
         &["customizations", "vscode", "mcp", "servers"],
+        &["customizations", "vscode", "settings", "mcp", "servers"],
     ],
     layout: Layout::Map,
     built_in: &[],

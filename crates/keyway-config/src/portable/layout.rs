@@ -126,7 +126,7 @@ fn merge_json(
     let mut text = text.to_owned();
     if target.asks == Asks::Inputs {
         for slot in asked(entries) {
-            text = with_input(&text, slot)?;
+            text = with_input(&text, target, slot)?;
         }
     }
     for entry in entries {
@@ -137,13 +137,20 @@ fn merge_json(
     Ok(text)
 }
 
-/// Adds an input that a file of VS Code asks for, unless it asks for it already.
+/// Adds an input that a file of an editor asks for, beside the entries, unless it asks for it
+/// already.
 ///
 /// # Errors
 ///
 /// Returns a [`MergeFault`] if `inputs` is something else, or the text is not an object.
-pub fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> {
-    with_item(text, ("inputs", "id"), &input_id(&slot.name), input(slot))
+pub fn with_input(text: &str, target: &Dialect, slot: &Slot) -> Result<String, MergeFault> {
+    let tree = json::read(text);
+    let root = tree.root.as_ref().and_then(Node::as_object);
+    let around = root.map(|root| target.around_entries(root));
+    let around = around.and_then(|places| places.first().copied());
+    let mut path = around.unwrap_or_default().to_vec();
+    path.push("inputs");
+    with_item(text, &path, ("id", &input_id(&slot.name)), input(slot))
 }
 
 /// Declares in the manifest of an extension that its host asks for a variable.
@@ -152,20 +159,25 @@ pub fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> {
 ///
 /// Returns a [`MergeFault`] if `settings` is something else, or the text is not an object.
 pub fn with_setting(text: &str, slot: &Slot) -> Result<String, MergeFault> {
-    with_item(text, ("settings", "envVar"), &slot.name, setting(slot))
+    with_item(text, &["settings"], ("envVar", &slot.name), setting(slot))
 }
 
-/// Adds an object to a list of the file, if none there has the same `id` under the second key.
+/// Adds an object to the list at a path of the file, if none there has the same `id` under `key`.
 fn with_item(
     text: &str,
-    (list, key): (&'static str, &str),
-    id: &str,
+    path: &[&str],
+    (key, id): (&str, &str),
     item: HostValue,
 ) -> Result<String, MergeFault> {
     let tree = json::read(text);
-    let root = tree.root.as_ref().and_then(Node::as_object);
-    let found = root.and_then(|root| root.get(list));
-    match found.map(|member| &member.value) {
+    let root = tree.root.as_ref();
+    let found = path
+        .iter()
+        .try_fold(root, |node, key| {
+            Some(Some(&node?.as_object()?.get(key)?.value))
+        })
+        .flatten();
+    match found {
         Some(Node {
             value: Value::Array(items),
             span,
@@ -182,9 +194,9 @@ fn with_item(
             }))
         }
         Some(_) => Err(MergeFault::NotAnObject {
-            key: list.to_owned(),
+            key: path.join("."),
         }),
-        None => put(text, &[list], &HostValue::List(vec![item])),
+        None => put(text, path, &HostValue::List(vec![item])),
     }
 }
 

@@ -384,7 +384,7 @@ fn changed_text(document: &Document, moved: &[&Named<'_>], copies: Vec<Edit>) ->
         text = with_names(&text, document.dialect, &by_name)?;
     }
     for one in moved.iter().filter(|one| one.candidate.way == Way::Input) {
-        text = with_input(&text, &Slot::credential(&one.name)).ok()?;
+        text = with_input(&text, document.dialect, &Slot::credential(&one.name)).ok()?;
     }
     for one in moved.iter().filter(|one| one.is_declared_beside()) {
         let key = input_id(&one.name);

@@ -37,6 +37,9 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             if document.dialect.is_contract() {
                 place.check(report);
                 place.check_settings(context, report);
+                if document.is_of_contract_host() {
+                    place.check_additions(report);
+                }
             } else {
                 place.check_of_host(report);
             }
@@ -269,9 +272,9 @@ mod tests {
     fn the_contracts_own_syntax_is_not_reported() {
         for fields in [
             r#""url": "https://${TENANT_ID}.h.example/mcp", "headers": {"A": "Bearer ${T}"}"#,
-            r#""command": "x", "env": {"A": "${env:A:-b}", "B": "$${c}", "P": "pa$$w0rd$"}"#,
+            r#""command": "x", "env": {"A": "${A:-b}", "B": "$${c}", "P": "pa$$w0rd$"}"#,
             r#""command": "sh", "args": ["-c", "echo ${X%y} $HOME %A%"], "cwd": "${PLUGIN_ROOT}""#,
-            r#""url": "https://h.example/?$top=1", "oauth": {"clientId": "${env:ID}"}"#,
+            r#""url": "https://h.example/?$top=1", "oauth": {"clientId": "id"}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
         }

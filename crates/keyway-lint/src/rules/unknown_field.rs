@@ -50,6 +50,9 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 check(inner, entry.pointer.child(key), kind);
             }
         }
+        if document.is_of_contract_host() {
+            of_host::check_additions(document, entry, object, report);
+        }
     }
 }
 
@@ -301,9 +304,9 @@ mod tests {
     fn known_fields_and_notes_are_not_reported() {
         for fields in [
             r#""type": "http", "url": "u", "headers": {"Any-Thing": "x"}, "timeout": 5000"#,
-            r#""command": "x", "args": [], "env": {"ANY": "x"}, "cwd": ".", "envFile": ".env""#,
+            r#""command": "x", "args": [], "env": {"ANY": "x"}, "timeout": 5000"#,
             r#""command": "x", "_note": 1, "$comment": 2, "description": "d", "alwaysAllow": []"#,
-            r#""url": "u", "oauth": {"clientId": "c", "_why": "x"}, "disabled": true"#,
+            r#""url": "u", "oauth": {"clientId": "c", "_why": "x"}, "disabled": false"#,
             r#""url": "u", "headersHelper": {"command": ["x"], "ttlMs": 1, "timeoutMs": 5}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
@@ -328,7 +331,6 @@ mod tests {
         for (wrong, right) in [
             ("descrption", "description"),
             ("Args", "args"),
-            ("env_file", "envFile"),
             ("headers_helper", "headersHelper"),
             ("cmd", "command"),
         ] {

@@ -41,18 +41,23 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let layout: String = text.chars().take_while(|c| c.is_whitespace()).collect();
         let inserted = format!("{layout}\"type\": {},", quote(transport));
         let edits = vec![Edit::replace(source, Span::between(start, start), inserted)];
-        let (message, severity) = if dialect.is_contract() {
-            (format!("no `type`; taken to be `{transport}`"), None)
+        // A file that no host's name is on is read by many, of which some guess.
+        let (message, severity) = if document.is_of_contract_host() {
+            let message = format!(
+                "no `type`, so {} skips the entry; Keyway takes it to be `{transport}`",
+                dialect.name
+            );
+            (message, Severity::Error)
+        } else if dialect.is_contract() {
+            let message = format!("no `type`; taken to be `{transport}`");
+            (message, RULE.severity)
         } else {
             let message = format!("no `type`, so {} refuses the entry", dialect.name);
-            (message, Some(Severity::Error))
+            (message, Severity::Error)
         };
-        let finding = report.field(document, server, &remote.url, message);
-        let finding = match severity {
-            Some(severity) => finding.severity(severity),
-            None => finding,
-        };
-        finding
+        report
+            .field(document, server, &remote.url, message)
+            .severity(severity)
             .hint(format!("add `\"type\": \"{transport}\"`"))
             .fix(
                 Applicability::Safe,
@@ -64,7 +69,37 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::fixture::{entry, fixed, pointers};
+    use keyway_config::diagnostic::Severity;
+    use keyway_config::plugin::Plugin;
+
+    use crate::rules::fixture::{entry, findings, fixed, pointers};
+
+    #[test]
+    fn it_is_an_error_where_the_files_own_host_skips_the_entry() {
+        let text = r#"{"mcpServers": {"s": {"url": "https://h.example/mcp"}}}"#;
+        for (path, severity) in [
+            (".mcp.json", Some(Severity::Error)),
+            (".claude-plugin/plugin.json", Some(Severity::Error)),
+            (".claude.json", Some(Severity::Error)),
+            (".github/mcp.json", Some(Severity::Error)),
+            (".roo/mcp.json", Some(Severity::Error)),
+            // Many hosts have such a file, and it does not say which one it is for.
+            ("mcp.json", Some(Severity::Warning)),
+            ("servers.json", Some(Severity::Warning)),
+            (".cursor/mcp.json", None),
+            (".kiro/settings/mcp.json", None),
+        ] {
+            let found = findings("url-missing-type", &Plugin::from_text("/p", path, text));
+            let found = found.first();
+            assert_eq!(found.map(|it| it.severity), severity, "{path}");
+            let says_so = found.is_some_and(|it| it.message.contains("Claude Code skips"));
+            let is_claude = matches!(
+                path,
+                ".mcp.json" | ".claude-plugin/plugin.json" | ".claude.json"
+            );
+            assert_eq!(says_so, is_claude, "{path}");
+        }
+    }
 
     #[test]
     fn only_an_address_without_type_is_reported() {

@@ -1,10 +1,10 @@
 //! References in another host's file, judged by what that host replaces.
 
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{Asks, Dialect, HostFieldRole};
+use keyway_config::dialect::{Asks, CONTRACT_ADDITIONS, Dialect, HostFieldRole, Place};
 use keyway_config::edit::Applicability;
 use keyway_config::reference::{ForeignReference, foreign_parts, lookalike};
-use keyway_config::template::{Template, is_asked_for};
+use keyway_config::template::{Template, VariableForm, is_asked_for};
 use keyway_config::usage::FieldRole;
 
 use super::{CheckedField, MOST_PER_STRING};
@@ -72,6 +72,60 @@ impl CheckedField<'_> {
             None => {
                 finding.hint(way_out(dialect, self.role));
             }
+        }
+    }
+
+    /// Reports what the contract fills in and Claude Code, whose file it is, passes on.
+    pub(super) fn check_additions(&self, report: &mut Report<'_>) {
+        let dialect = self.document.dialect;
+        let place = self.role.place();
+        let is_added_place = CONTRACT_ADDITIONS.places.contains(&place);
+        // The field itself has no effect there, which `unknown-field` says.
+        if matches!(place, Place::Cwd | Place::EnvFile) {
+            return;
+        }
+        let text = self.field.template.as_str();
+        for variable in self.field.template.variables().take(MOST_PER_STRING) {
+            let written = text.get(variable.range.clone()).unwrap_or_default();
+            let has_added_form = CONTRACT_ADDITIONS.forms.contains(&VariableForm::EnvPrefix)
+                && written.starts_with("${env:");
+            // A setting of a plugin is another matter, and reported as such.
+            let is_setting = written.starts_with("${user_config.");
+            if is_setting || !is_added_place && !has_added_form {
+                continue;
+            }
+            let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
+            let severity = if for_program || is_added_place {
+                Severity::Warning
+            } else {
+                Severity::Error
+            };
+            let message = format!(
+                "{} has `{}`, which {} does not replace, so it is passed on as it stands",
+                named(self.role),
+                shown(written),
+                dialect.name
+            );
+            let finding = self
+                .finding(&variable.range, message, report)
+                .severity(severity);
+            if is_added_place {
+                finding.hint(match self.role {
+                    FieldRole::OAuth("clientSecret") => {
+                        "Keyway fills it in; Claude Code takes a client secret from its keychain alone"
+                    }
+                    _ => "Keyway fills it in; for Claude Code write the value, which is not secret",
+                });
+                continue;
+            }
+            let own = written.replacen("${env:", "${", 1);
+            let hint = format!("write `{}`, which Keyway reads alike", shown(&own));
+            let edits = self.edits(&variable.range, &own);
+            finding.hint(hint.clone()).fix(
+                Applicability::Unsafe,
+                format!("write `{}`", shown(&own)),
+                edits,
+            );
         }
     }
 
@@ -215,6 +269,49 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn what_only_the_contract_replaces_is_reported_in_a_file_of_claude_code() {
+        let remote = r#""type": "http", "url": "https://h.example""#;
+        for (fields, severity, hint) in [
+            (
+                format!(r#"{remote}, "headers": {{"A": "Bearer ${{env:T}}"}}"#),
+                Severity::Error,
+                "write `${T}`, which Keyway reads alike",
+            ),
+            (
+                r#""command": "x", "env": {"A": "${env:T:-d}"}"#.to_owned(),
+                Severity::Error,
+                "write `${T:-d}`, which Keyway reads alike",
+            ),
+            (
+                r#""command": "x", "args": ["${env:T}"]"#.to_owned(),
+                Severity::Warning,
+                "write `${T}`, which Keyway reads alike",
+            ),
+            (
+                format!(r#"{remote}, "oauth": {{"clientId": "${{T}}"}}"#),
+                Severity::Warning,
+                "Keyway fills it in; for Claude Code write the value, which is not secret",
+            ),
+            (
+                format!(r#"{remote}, "oauth": {{"clientId": "c", "clientSecret": "${{T}}"}}"#),
+                Severity::Warning,
+                "Keyway fills it in; Claude Code takes a client secret from its keychain alone",
+            ),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{{fields}}}}}}}"#);
+            assert_eq!(
+                found(".mcp.json", &text),
+                [(severity, hint.to_owned())],
+                "{fields}"
+            );
+            // A file without a host's name may be any host's, Keyway's own among them.
+            assert!(found("servers.json", &text).is_empty(), "{fields}");
+        }
+        let plain = r#"{"mcpServers": {"s": {"command": "${C}", "args": ["${A:-b}"], "env": {"T": "${T}"}}}}"#;
+        assert!(found(".mcp.json", plain).is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Fields of an entry in another host's file, judged by what that host reads.
 
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect, HostFieldRole};
+use keyway_config::dialect::{CONTRACT, CONTRACT_ADDITIONS, DIALECTS, Dialect, HostFieldRole};
 use keyway_config::document::{Document, Entry};
 use keyway_config::edit::{Applicability, Edit};
 use keyway_config::environment::nearest;
@@ -31,6 +31,42 @@ pub(super) fn check(document: &Document, entry: &Entry, object: &Object, report:
         if judged.severity == Severity::Info && !report.pedantic() {
             continue;
         }
+        add(report, document, (entry, object, member), judged);
+    }
+}
+
+/// Reports the fields that the contract reads and the file's own host does not.
+pub(super) fn check_additions(
+    document: &Document,
+    entry: &Entry,
+    object: &Object,
+    report: &mut Report<'_>,
+) {
+    for (key, hint) in CONTRACT_ADDITIONS.fields {
+        let Some(member) = object.get(key) else {
+            continue;
+        };
+        let judged = Judged {
+            severity: Severity::Warning,
+            hint: (*hint).to_owned(),
+            rename: None,
+        };
+        add(report, document, (entry, object, member), judged);
+    }
+    // A switch that is off in the file leaves the server on in the host.
+    let server = entry.server.as_ref();
+    if !server.is_ok_and(|server| server.disabled) {
+        return;
+    }
+    let switches = ["disabled", "enabled"].into_iter();
+    for member in switches.filter_map(|key| object.get(key)) {
+        let judged = Judged {
+            severity: Severity::Warning,
+            hint: "Keyway leaves the entry out; Claude Code starts it, and has \
+                   `disabledMcpjsonServers` in its own settings for that"
+                .to_owned(),
+            rename: None,
+        };
         add(report, document, (entry, object, member), judged);
     }
 }
@@ -198,6 +234,34 @@ mod tests {
         );
         let removed = text.replace("Content-Type = \"a/b\"\n", "");
         assert_eq!(after("transport-owned-header"), removed);
+    }
+
+    #[test]
+    fn what_only_the_contract_reads_is_reported_in_a_file_of_claude_code() {
+        for (fields, key) in [
+            (r#""cwd": "server""#, "cwd"),
+            (r#""envFile": ".env""#, "envFile"),
+            (r#""disabled": true"#, "disabled"),
+            (r#""enabled": false"#, "enabled"),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{"command": "x", {fields}}}}}}}"#);
+            let of = |path: &str| findings("unknown-field", &Plugin::from_text("/p", path, &text));
+            let found = of(".mcp.json");
+            assert_eq!(found.len(), 1, "{fields}: {found:?}");
+            assert_eq!(found[0].severity, Severity::Warning);
+            assert!(
+                found[0]
+                    .message
+                    .starts_with(&format!("`{key}` is not a field that Claude Code reads")),
+                "{}",
+                found[0].message
+            );
+            assert!(of("servers.json").is_empty(), "{fields}");
+        }
+        for harmless in [r#""disabled": false"#, r#""enabled": true"#] {
+            let entry = format!(r#"{{"command": "x", {harmless}}}"#);
+            assert!(found(".mcp.json", &entry).is_empty(), "{harmless}");
+        }
     }
 
     #[test]

@@ -81,6 +81,29 @@ fn vs_code_declares_what_it_asks_for_and_keeps_what_it_asked_before() {
 }
 
 #[test]
+fn an_input_is_declared_beside_the_servers_of_settings() {
+    for (path, before, inside) in [
+        (
+            ".vscode/settings.json",
+            r#"{"editor.tabSize": 2, "mcp": {"#,
+            "/mcp",
+        ),
+        (
+            ".devcontainer/devcontainer.json",
+            r#"{"image": "x", "customizations": {"vscode": {"mcp": {"#,
+            "/customizations/vscode/mcp",
+        ),
+    ] {
+        let closing = "}".repeat(before.matches('{').count());
+        let servers = r#""servers": {"docs": {"type": "http", "url": "https://h.example/mcp", "headers": {"X-API-Key": "TOKEN4711"}}}"#;
+        let (_, after) = migrated(path, &format!("{before}{servers}{closing}"));
+        let again = Plugin::from_text("/p", path, &after);
+        let prompts: Vec<_> = again.prompts().map(|it| it.pointer.as_str()).collect();
+        assert_eq!(prompts, [format!("{inside}/inputs/0")], "{after}");
+    }
+}
+
+#[test]
 fn codex_names_variables_in_its_own_fields() {
     let text = "# mine\n[mcp_servers.a]\ncommand = \"x\"\nenv = { API_TOKEN = \"TOKEN4711\", MODE = \"m\" }\n\n[mcp_servers.b]\nurl = \"https://h.example/mcp\"\nhttp_headers = { Authorization = \"Bearer nor-is-this-one-0815\" }\n";
     let (plan, after) = migrated(".codex/config.toml", text);
