@@ -56,11 +56,20 @@ pub fn env_obstacle(root: &Path) -> Option<EnvObstacle> {
     let is_tracked = Repository::find(root)
         .is_some_and(|found| found.tracks(std::slice::from_ref(&env)).contains(&true));
     let is_link = env.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    if is_tracked {
+    if is_host_folder(root) {
+        Some(EnvObstacle::HostFolder)
+    } else if is_tracked {
         Some(EnvObstacle::Tracked)
     } else {
         is_link.then_some(EnvObstacle::Link)
     }
+}
+
+/// Says whether a folder is one in which a host keeps its own files, such as `.opencode`: hidden,
+/// and not a project by itself.
+fn is_host_folder(root: &Path) -> bool {
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') && !root.join(".git").exists()
 }
 
 /// Writes a plan, in the order of its fields; returns the files as a person would write them.

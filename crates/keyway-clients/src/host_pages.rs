@@ -189,6 +189,7 @@ fn layout(dialect: &Dialect) -> String {
     match dialect.layout {
         Layout::Map => format!("a map under {under}"),
         Layout::MapOrBare => format!("a map under {under}, or the file itself"),
+        Layout::MapOrEntry => format!("a map under {under}, or the file is one entry"),
         Layout::List => format!("a list under {under}, each with its `name`"),
         Layout::Single => format!("one, under {under}"),
         _ => "each of `remotes` and `packages`".to_owned(),

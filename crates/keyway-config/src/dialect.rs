@@ -6,6 +6,7 @@
 //! else in the program knows a host by name. Each file says where its facts are from.
 
 mod agent_plugins;
+mod amazon_q;
 mod claude_code;
 mod claude_desktop;
 mod cline;
@@ -37,6 +38,7 @@ pub use self::fields::{HostField, HostFieldRole};
 /// Every dialect, in the order of the alphabet.
 pub static DIALECTS: &[&Dialect] = &[
     &agent_plugins::DIALECT,
+    &amazon_q::DIALECT,
     &claude_code::DIALECT,
     &claude_desktop::DIALECT,
     &cline::DIALECT,
@@ -70,6 +72,9 @@ static PLUGIN_FILES: &[(&str, &[&str], &Dialect)] = &[
         &cursor::PLUGIN,
     ),
 ];
+
+/// The files that a host reads in another way than its usual one.
+static FILE_DIALECTS: &[(&str, &Dialect)] = &[(".continue/mcpServers/*.json", &continue_dev::JSON)];
 
 /// Finds the dialect of a plugin's file, by its path below the plugin and by the manifests that
 /// `has` finds there; `None` if several hosts read it, or its name says whose it is.
@@ -247,6 +252,8 @@ pub enum Layout {
     Map,
     /// The same, and the file itself may be the map.
     MapOrBare,
+    /// The same, and the file itself may be one entry, which is named like the file.
+    MapOrEntry,
     /// A list of entries with a `name`.
     List,
     /// One entry, named by the file's `name`.

@@ -208,14 +208,16 @@ impl Document {
             listed: Vec::new(),
             has_repeated_keys: false,
         };
-        if let Some(root) = tree.root.as_ref().and_then(Node::as_object) {
+        if let Some(node) = &tree.root
+            && let Some(root) = node.as_object()
+        {
             document.schema = string_member(root, "$schema", &Pointer::default());
             if kind == DocumentKind::Manifest {
                 document.plugin_name = string_member(root, "name", &Pointer::default());
             }
             document.has_repeated_keys = !root.repeated().is_empty();
             document.prompts = prompt::read(root, document.dialect);
-            document.find_entries(root);
+            document.find_entries(root, node.span);
         }
         document.tree = tree;
         document
@@ -245,6 +247,16 @@ impl Document {
         self.dialect.is_contract() && self.file.is_some_and(HostFile::names_its_host)
     }
 
+    /// Says whether a file that only its content gives away lies in a hidden folder, as the files
+    /// of hosts do: how that host writes variables is not known, and nothing belongs beside it.
+    #[must_use]
+    pub fn is_of_unknown_host(&self) -> bool {
+        let folders = self.source.path().rsplit(['/', '\\']).skip(1);
+        let is_hidden = |folder: &str| folder.starts_with('.') && folder.len() > 2;
+        let is_unnamed = self.file.is_none_or(|file| file.path == "mcp.json");
+        is_unnamed && !is_of_plugin(self.dialect) && folders.take(NEAR_FOLDERS).any(is_hidden)
+    }
+
     /// Returns what the host minds about the syntax of the file.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         let syntax = self.syntax;
@@ -270,13 +282,17 @@ impl Document {
         self.tree.at(&entry.pointer)?.as_object()
     }
 
-    fn find_entries(&mut self, root: &Object) {
+    fn find_entries(&mut self, root: &Object, span: Span) {
         match (self.kind, self.dialect.layout) {
             (DocumentKind::Marketplace, _) => self.read_marketplace(root),
             (_, Layout::Registry) => self.read_registry(root),
             (_, Layout::Single) => self.read_single(root),
             _ => {
                 let found = wrapper::find(root, self.dialect);
+                if found.is_empty() && self.is_one_entry(root) {
+                    self.read_whole(root, span);
+                    return;
+                }
                 if found.is_empty() {
                     self.wrapper = wrapper::without(root, self);
                     if self.wrapper == Wrapper::Bare {
@@ -365,6 +381,29 @@ impl Document {
             pointer,
             server,
         });
+    }
+
+    fn is_one_entry(&self, root: &Object) -> bool {
+        self.dialect.layout == Layout::MapOrEntry && wrapper::has_endpoint(root)
+    }
+
+    /// Reads a file that is one entry, which its host names like the file.
+    fn read_whole(&mut self, root: &Object, whole: Span) {
+        self.wrapper = Wrapper::Bare;
+        let name = self.source.path().rsplit(['/', '\\']).next();
+        let name = name.unwrap_or_default();
+        let member = Member {
+            key: name.strip_suffix(".json").unwrap_or(name).to_owned(),
+            key_span: whole.at_start(),
+            value: Node {
+                value: Value::Object(root.clone()),
+                span: whole,
+            },
+        };
+        let alone = Object {
+            members: vec![member.clone()],
+        };
+        self.read_member(&alone, &member, Pointer::default());
     }
 
     /// Reads the value of `mcpServers`; in a manifest it may also name files.
@@ -484,6 +523,9 @@ fn string_member(root: &Object, key: &str, pointer: &Pointer) -> Option<Field> {
         pointer: pointer.child(key),
     })
 }
+
+/// How many folders above a file may be its host's.
+const NEAR_FOLDERS: usize = 2;
 
 /// How many entries of a file are read.
 pub const MAX_SERVERS: usize = 256;

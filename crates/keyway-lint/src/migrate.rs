@@ -102,6 +102,8 @@ pub enum EnvObstacle {
     Link,
     /// The folder is a person's home, where no `.env` belongs.
     Home,
+    /// The folder is a host's own, where only its files belong.
+    HostFolder,
 }
 
 /// Says whether a file may be changed: its text means the same to every reader that takes it.

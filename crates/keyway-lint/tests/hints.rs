@@ -5,9 +5,10 @@ use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::dialect::{DIALECTS, Dialect, HostFieldRole, Layout};
 use keyway_config::edit::{Applicability, Edit, apply};
-use keyway_config::environment::is_host_variable;
+use keyway_config::environment::{Variables, is_host_variable};
 use keyway_config::headers::is_transport_owned;
 use keyway_config::plugin::Plugin;
+use keyway_lint::migrate::{PluginFiles, Selection, env};
 use keyway_lint::{Context, lint};
 
 /// A file of a host with one entry that has these members.
@@ -149,6 +150,97 @@ fn a_hint_about_a_credential_is_followed_in_files_of_other_layouts() {
             .filter(|it| it.severity != Severity::Info)
             .collect();
         assert!(left.is_empty(), "{path}: `{hint}` leads to {left:?}");
+    }
+}
+
+/// The address, and where a credential may stand beside it.
+fn remote(dialect: &Dialect, headers: &str, query: &str) -> Option<String> {
+    let mut fields = dialect.fields.iter();
+    let url = fields.find(|it| matches!(it.role, HostFieldRole::Url(_)))?;
+    let word = dialect.types.iter().find(|(_, it)| it.as_str() == "http");
+    let kind = match (dialect.key(HostFieldRole::Type), word) {
+        (Some(key), Some((word, _))) => format!("\"{key}\": \"{word}\", "),
+        _ => String::new(),
+    };
+    let key = url.key;
+    Some(format!(
+        "{kind}\"{key}\": \"https://h.example/mcp{query}\", \"headers\": {{{headers}}}"
+    ))
+}
+
+#[test]
+fn migrate_env_is_named_exactly_where_it_moves_the_value() {
+    let value = "not-a-real-token-4711";
+    let mut files: Vec<(String, String)> = Vec::new();
+    for dialect in DIALECTS {
+        let header = format!("\"Authorization\": \"Bearer {value}\"");
+        let all = [
+            Some(members(dialect, value)),
+            remote(dialect, &header, ""),
+            remote(dialect, &format!("\"X-API-Key\": \"{value}\""), ""),
+            remote(dialect, "", &format!("?api_key={value}")),
+            Some(format!(
+                "\"command\": \"x\", \"args\": [\"--api-key\", \"{value}\"]"
+            )),
+        ];
+        for members in all.into_iter().flatten() {
+            files.extend(file(dialect, &members));
+            let (_, named) = (dialect.id, dialect.files);
+            // A person's own files, and those that only their content gives away.
+            files.extend(named.iter().filter_map(|named| {
+                let (_, text) = file(dialect, &members)?;
+                Some((named.path.replace('*', "a"), text))
+            }));
+            let unknown = format!("{{\"mcpServers\": {{\"s\": {{{members}}}}}}}");
+            files.push((".next-years-host/mcp.json".to_owned(), unknown.clone()));
+            files.push(("servers.json".to_owned(), unknown));
+        }
+    }
+    let others = OTHERS.iter().map(|(path, text, ..)| {
+        let text = text.replace("VALUE", value);
+        ((*path).to_owned(), text)
+    });
+    files.extend(others);
+    let (mut named, mut silent) = (0, 0);
+    for (path, text) in files {
+        let plugin = Plugin::from_text("/p", &path, &text);
+        let paths: Vec<_> = plugin
+            .documents
+            .iter()
+            .map(|it| it.source.shared_path())
+            .collect();
+        let scope = Selection::new(&plugin, &paths, None);
+        let plan = env::plan(&scope, &Variables::default(), &PluginFiles::default());
+        let findings = lint(&Context::new(&plugin));
+        for finding in findings
+            .iter()
+            .filter(|it| it.code.as_str() == "literal-secret")
+        {
+            let hint = finding.hint.as_deref().unwrap_or_default();
+            let pointer = &finding.location.as_ref().unwrap().pointer;
+            let moves = plan.moves.iter().any(|it| it.pointer == *pointer);
+            let is_named = hint.contains("keyway migrate env");
+            assert_eq!(
+                is_named, moves,
+                "{path}: {hint}\n{text}\n{:?}",
+                plan.diagnostics
+            );
+            if is_named { named += 1 } else { silent += 1 }
+        }
+    }
+    assert!(named > 60 && silent > 60, "{named} {silent}");
+}
+
+#[test]
+fn a_file_whose_host_is_not_known_gets_no_syntax_of_another_host() {
+    let text = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#;
+    for value in ["not-a-real-token-4711", "YOUR_API_TOKEN", ""] {
+        let all = found(".next-years-host/mcp.json", &text.replace("VALUE", value));
+        for finding in &all {
+            let hint = finding.hint.as_deref().unwrap_or_default();
+            assert!(!hint.contains("${"), "{value}: {hint}");
+        }
+        assert!(!all.is_empty(), "{value}");
     }
 }
 

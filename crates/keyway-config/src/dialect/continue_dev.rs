@@ -5,7 +5,8 @@ use super::HostFieldRole::{
 };
 use super::fields::{field, other};
 use super::{
-    Asks, Dialect, EVERYWHERE, FileScope, Holds, HostFile, Layout, Syntax, Unset, Untyped, file,
+    Asks, Dialect, EVERYWHERE, FileScope, Holds, HostFile, Layout, Place, Syntax, Unset, Untyped,
+    file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -80,4 +81,31 @@ pub(super) static DIALECT: Dialect = Dialect {
          `${NAME}` is replaced in `env` alone.",
     ],
     sources: &["https://docs.continue.dev/customize/deep-dives/mcp"],
+};
+
+/// Its JSON files, which take over the form of other hosts. Each entry is turned into one of YAML,
+/// and on the way `${NAME}` becomes a secret in `env` and nowhere else; a reference in the form of
+/// YAML does not survive it.
+pub(super) static JSON: Dialect = Dialect {
+    syntax: Syntax::JsonWithComments,
+    wrappers: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
+    layout: Layout::MapOrEntry,
+    head: &[],
+    fields: &[
+        field("type", Type),
+        field("command", Command),
+        field("args", Args),
+        field("env", Env),
+        field("url", Url(None)),
+        field("headers", Headers),
+    ],
+    types: &[
+        ("stdio", Transport::Stdio),
+        ("sse", Transport::Sse),
+        ("http", Transport::Http),
+    ],
+    variables: VariableSyntax::of(&[VariableForm::Plain]),
+    expands: &[Place::Env],
+    notes: &[],
+    ..DIALECT
 };

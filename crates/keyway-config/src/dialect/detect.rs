@@ -1,6 +1,6 @@
 //! Whose file it is: by its name and folder, then by its `$schema`, then by what stands in it.
 
-use super::{CONTRACT, DIALECTS, Dialect, HostFile};
+use super::{CONTRACT, DIALECTS, Dialect, FILE_DIALECTS, HostFile};
 use crate::json::{Node, Object, Tree, Value};
 
 /// Whose a file is.
@@ -55,8 +55,12 @@ pub fn detect(path: &str, tree: &Tree) -> Detected {
     if let Some((dialect, file)) = by_name
         && !is_shared_name(file)
     {
-        let file = Some(file);
-        return Detected { dialect, file };
+        let mut own = FILE_DIALECTS.iter();
+        let own = own.find(|(path, _)| *path == file.path);
+        return Detected {
+            dialect: own.map_or(dialect, |(_, own)| own),
+            file: Some(file),
+        };
     }
     let by_content = root.and_then(of_content);
     // What every host could have written belongs to the one that the file is called after.
@@ -67,10 +71,14 @@ pub fn detect(path: &str, tree: &Tree) -> Detected {
         found => found,
     };
     match (by_content, by_name) {
-        (Some(dialect), Some((named, file))) if std::ptr::eq(dialect, named) => Detected {
-            dialect,
-            file: Some(file),
-        },
+        (Some(dialect), Some((named, file)))
+            if std::ptr::eq(dialect, named) || dialect.is_contract() && shares_wrapper(named) =>
+        {
+            Detected {
+                dialect: named,
+                file: Some(file),
+            }
+        }
         (Some(dialect), _) => Detected {
             dialect,
             file: None,
@@ -95,7 +103,22 @@ pub fn has_marks(text: &str) -> bool {
         return true;
     }
     let has_endpoint = || text.contains("\"command\"") || text.contains("\"url\"");
-    (text.contains("\"servers\"") || text.contains("\"mcp\"")) && has_endpoint()
+    if (text.contains("\"servers\"") || text.contains("\"mcp\"")) && has_endpoint() {
+        return true;
+    }
+    is_like_goose(text)
+}
+
+/// Says whether a text may be Goose's YAML: its extensions have a `type`, and a `cmd` or a `uri`.
+fn is_like_goose(text: &str) -> bool {
+    if !text.contains("extensions:") {
+        return false;
+    }
+    let has = |key: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| line.trim_start().starts_with(key))
+    };
+    has("extensions:") && has("type:") && (has("cmd:") || has("uri:"))
 }
 
 /// Names under which several hosts keep different things.
@@ -111,10 +134,9 @@ fn is_shared_name(file: &HostFile) -> bool {
 fn of_words(path: &str) -> Option<&'static Dialect> {
     let name = path.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
     let name = name.replace('_', "-");
-    let shares = |dialect: &&&Dialect| dialect.wrappers.contains(&["mcpServers"].as_slice());
     let mut hosts = DIALECTS
         .iter()
-        .filter(shares)
+        .filter(|dialect| shares_wrapper(dialect))
         .filter(|dialect| dialect.syntax.is_json());
     let found = hosts.find(|dialect| {
         let word = dialect.id.strip_suffix("-cli").unwrap_or(dialect.id);
@@ -129,6 +151,11 @@ fn of_words(path: &str) -> Option<&'static Dialect> {
         })
     });
     found.copied()
+}
+
+/// Says whether a host keeps its servers where most do.
+fn shares_wrapper(dialect: &Dialect) -> bool {
+    dialect.wrappers.contains(&["mcpServers"].as_slice())
 }
 
 fn of_content(root: &Object) -> Option<&'static Dialect> {

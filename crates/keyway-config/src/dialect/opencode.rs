@@ -16,7 +16,27 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[
         file("opencode.json", FileScope::Project, Holds::Settings),
         file("opencode.jsonc", FileScope::Project, Holds::Settings),
+        file(
+            ".opencode/opencode.json",
+            FileScope::Project,
+            Holds::Settings,
+        ),
+        file(
+            ".opencode/opencode.jsonc",
+            FileScope::Project,
+            Holds::Settings,
+        ),
         file(".opencode/mcp.json", FileScope::Project, Holds::Settings),
+        file(
+            ".config/opencode/opencode.json",
+            FileScope::User,
+            Holds::Settings,
+        ),
+        file(
+            ".config/opencode/opencode.jsonc",
+            FileScope::User,
+            Holds::Settings,
+        ),
         file("opencode/config.json", FileScope::User, Holds::Settings),
     ],
     syntax: Syntax::Jsonc,

@@ -70,7 +70,7 @@ fn every_dialect_is_listed_once_with_its_sources() {
     }
     let ids: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.id).collect();
     assert!(ids.is_sorted(), "{ids:?}");
-    assert_eq!(DIALECTS.len(), 19);
+    assert_eq!(DIALECTS.len(), 20);
 }
 
 #[test]
@@ -99,6 +99,12 @@ fn a_path_names_the_most_specific_file() {
         (".github/mcp.json", "copilot-cli"),
         ("C:\\Users\\u\\.lmstudio\\mcp.json", "lm-studio"),
         ("mcp_config.json", "windsurf"),
+        (".gemini/antigravity/mcp_config.json", "windsurf"),
+        (".opencode/opencode.json", "opencode"),
+        ("/home/u/.config/opencode/opencode.jsonc", "opencode"),
+        (".devcontainer/node/devcontainer.json", "vs-code"),
+        (".amazonq/mcp.json", "amazon-q"),
+        (".amazonq/cli-agents/dev.json", "amazon-q"),
         (".devcontainer/devcontainer.json", "vs-code"),
     ] {
         let found = host_file(path).map(|(dialect, _)| dialect.id);
@@ -112,6 +118,52 @@ fn a_path_names_the_most_specific_file() {
         "mcp.jsonx",
     ] {
         assert_eq!(host_file(path), None, "{path}");
+    }
+}
+
+#[test]
+fn a_name_of_one_host_decides_where_the_content_could_be_anyones() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "env": {"K": "${env:K}"}}}}"#;
+    let document = read("mcp_config.json", text);
+    assert_eq!(document.dialect.id, "windsurf");
+    assert_eq!(document.file.map(|file| file.path), Some("mcp_config.json"));
+    let needs: Vec<_> = document.servers().flat_map(usage::names).collect();
+    assert_eq!(needs, ["K"]);
+    // What only another host writes still says whose it is.
+    let text = r#"{"mcpServers": {"a": {"httpUrl": "https://h.example"}}}"#;
+    assert_eq!(read("mcp_config.json", text).dialect.id, "gemini-cli");
+    let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    assert_eq!(read("manifest.json", text).dialect.id, "claude-code");
+}
+
+#[test]
+fn files_of_opencode_in_its_own_folder_belong_to_the_folder_above() {
+    for (path, above) in [
+        (".opencode/mcp.json", 1),
+        (".opencode/opencode.json", 1),
+        (".opencode/opencode.jsonc", 1),
+        ("opencode.json", 0),
+    ] {
+        assert_eq!(folders_above(path), above, "{path}");
+    }
+}
+
+#[test]
+fn a_text_of_goose_has_marks() {
+    let text = "extensions:\n  s:\n    type: stdio\n    cmd: x\n";
+    assert!(has_marks(text));
+    let document = read("servers.yaml", text);
+    assert_eq!(document.dialect.id, "goose");
+    assert_eq!(document.servers().count(), 1);
+    let remote = "extensions:\n  s:\n    type: streamable_http\n    uri: https://h.example\n";
+    assert!(has_marks(remote));
+    for other in [
+        "extensions:\n  - name: x\n    url: y\n",
+        "extensions: [a]\n",
+        "cmd: x\n",
+        r#"{"extensions": ["a"], "cmd": 1}"#,
+    ] {
+        assert!(!has_marks(other), "{other}");
     }
 }
 
@@ -297,6 +349,33 @@ fn zed_cline_roo_and_kiro_have_their_own_words() {
         entries(".kiro/settings/mcp.json", "kiro", text),
         ["a http https://h.example X=${K} scope=r needs K"]
     );
+}
+
+#[test]
+fn json_files_of_continue_replace_names_in_env_alone() {
+    let path = ".continue/mcpServers/a.json";
+    let text = r#"{ // a note
+        "mcpServers": {
+          "l": {"command": "x", "args": ["${A}"], "env": {"K": "${API_KEY}"}},
+          "r": {"type": "http", "url": "https://h.example/", "headers": {"A": "${API_KEY}"}}}}"#;
+    assert_eq!(
+        entries(path, "continue", text),
+        [
+            "l stdio x ${A} env.K=${API_KEY} needs API_KEY",
+            "r http https://h.example/ A=${API_KEY}"
+        ]
+    );
+    // The form of YAML is not one of JSON.
+    let text = r#"{"mcpServers": {"l": {"command": "x", "env": {"K": "${{ secrets.API_KEY }}"}}}}"#;
+    assert_eq!(
+        entries(path, "continue", text),
+        ["l stdio x env.K=${{ secrets.API_KEY }}"]
+    );
+    let alone = read(path, r#"{"command": "x", "env": {"K": "${API_KEY}"}}"#);
+    let servers: Vec<_> = alone.servers().map(shown).collect();
+    assert_eq!(servers, ["a stdio x env.K=${API_KEY} needs API_KEY"]);
+    let text = r#"{"projects": {"/p": {"mcpServers": {"l": {"command": "x"}}}}}"#;
+    assert_eq!(entries(path, "continue", text), ["l stdio x"]);
 }
 
 #[test]

@@ -12,6 +12,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[
         file("windsurf/mcp_config.json", FileScope::User, Holds::Entries),
         file(".codeium/mcp_config.json", FileScope::User, Holds::Entries),
+        file(
+            "antigravity/mcp_config.json",
+            FileScope::User,
+            Holds::Entries,
+        ),
         file("mcp_config.json", FileScope::User, Holds::Entries),
     ],
     syntax: Syntax::Json,
@@ -52,6 +57,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     asks: Asks::Never,
     same_name: "there is one file",
     plugins: "",
-    notes: &["`${file:/path}` is replaced by the content of a file; Keyway refuses it."],
+    notes: &[
+        "`${file:/path}` is replaced by the content of a file; Keyway refuses it.",
+        "Antigravity has a file of the same name and form; what it replaces is not documented.",
+    ],
     sources: &["https://docs.windsurf.com/windsurf/cascade/mcp"],
 };

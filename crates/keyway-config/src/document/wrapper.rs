@@ -124,7 +124,7 @@ fn is_map_of_entries(root: &Object) -> bool {
     entries.any(has_endpoint)
 }
 
-fn has_endpoint(object: &Object) -> bool {
+pub(super) fn has_endpoint(object: &Object) -> bool {
     ["command", "url"].iter().any(|field| {
         let value = object.get(field).map(|member| &member.value.value);
         matches!(value, Some(Value::String(_) | Value::Array(_)))

@@ -27,9 +27,9 @@ use keyway_secret::{Secret, printable};
 
 use self::around::{add_advice, plan_readme, plan_surroundings};
 use self::store::Store;
-use super::judge::{Candidate, Obstacle, Target, Way, fields, judge};
+use super::judge::{Candidate, Obstacle, Target, Way, fields, is_own, judge};
 use super::names::{Known, Namer, VariableNaming};
-use super::{PluginFiles, Selection, note};
+use super::{EnvObstacle, PluginFiles, Selection, note};
 use crate::literals::{self, Literal, LiteralPlace};
 
 /// What would change, in the order in which it is to be written.
@@ -176,10 +176,15 @@ fn planned(
     }
     if !plan.is_empty() {
         plan_surroundings(scope.plugin, around, &mut plan);
+        let is_ours = !matches!(
+            around.env_obstacle,
+            Some(EnvObstacle::Home | EnvObstacle::HostFolder)
+        );
         // Only a plugin's own entries are what its README is about.
-        if changed
-            .iter()
-            .any(|document| document.dialect.is_contract())
+        if is_ours
+            && changed
+                .iter()
+                .any(|document| document.dialect.is_contract())
         {
             plan_readme(scope.plugin, changed, &mut plan);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyway_config::declared::{DeclaredServer, Field};
-use keyway_config::dialect::{Asks, Dialect, Syntax, is_of_plugin};
+use keyway_config::dialect::{Asks, Dialect, FileScope, Syntax};
 use keyway_config::document::{Document, Wrapper};
 use keyway_config::edit::Edit;
 use keyway_config::json;
@@ -149,6 +149,8 @@ pub(super) enum Obstacle {
     ByHand(&'static str),
     /// The file is a person's own, and no `.env` belongs beside it.
     OwnFile,
+    /// The folder is a host's own, and no `.env` belongs into it.
+    HostFolder,
     /// Readers disagree about what the file says.
     BadFile,
     /// The entry breaks the grammar.
@@ -192,6 +194,7 @@ impl Obstacle {
                 return format!("its host takes the name of a variable in `{key}`");
             }
             Self::OwnFile => "the file is your own, and no `.env` belongs beside it",
+            Self::HostFolder => "the folder is its host's own, and no `.env` belongs into it",
             Self::Name(NameFault::OtherLine(name)) => {
                 return format!("`.env` has another value for `{name}`");
             }
@@ -225,7 +228,9 @@ impl Obstacle {
             }
             Self::UnknownHost => "write the variable by hand in the way of that program",
             Self::ByHand(_) => "move it there by hand",
-            Self::OwnFile => "set the variable to that value in your shell, then run this again",
+            Self::OwnFile | Self::HostFolder => {
+                "set the variable to that value in your shell, then run this again"
+            }
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
             Self::InComment => "delete it there, after noting it elsewhere if it is still in use",
@@ -245,14 +250,11 @@ impl Obstacle {
     }
 }
 
-/// How many folders above a file may be its host's.
-const NEAR_FOLDERS: usize = 2;
-
 /// The strings of a document in which variables are filled in, by where they stand.
-pub(super) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, FieldRole<'a>, &'a Field)>;
+pub(crate) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, FieldRole<'a>, &'a Field)>;
 
 /// Lists the strings of a document in which variables are filled in.
-pub(super) fn fields(document: &Document) -> Fields<'_> {
+pub(crate) fn fields(document: &Document) -> Fields<'_> {
     let servers = document.servers();
     servers
         .flat_map(|server| {
@@ -260,6 +262,17 @@ pub(super) fn fields(document: &Document) -> Fields<'_> {
             fields.map(move |(role, field)| (field.span, (server, role, field)))
         })
         .collect()
+}
+
+/// Says whether a migration moves a literal, as far as the file alone tells.
+pub(crate) fn is_movable(document: &Document, fields: &Fields<'_>, literal: &Literal) -> bool {
+    !is_own(document) && judge(document, fields, literal, false).is_ok()
+}
+
+/// Says whether a file is a person's own, or an administrator's.
+pub(super) fn is_own(document: &Document) -> bool {
+    let scope = document.file.map(|file| file.scope);
+    matches!(scope, Some(FileScope::User | FileScope::System))
 }
 
 /// Decides about one literal of a document.
@@ -274,7 +287,7 @@ pub(super) fn judge<'a>(
     if let Wrapper::Foreign { host, .. } = document.wrapper {
         return Err(Obstacle::Foreign(host));
     }
-    if is_of_unknown_host(document) {
+    if document.is_of_unknown_host() {
         return Err(Obstacle::UnknownHost);
     }
     if !is_changeable(document) {
@@ -359,15 +372,6 @@ fn of_name(
         },
     };
     Ok((value, target))
-}
-
-/// Says whether a file that only its content gives away lies in a hidden folder, as the files of
-/// hosts do: what fills it in is not the contract's syntax then, and nothing belongs beside it.
-fn is_of_unknown_host(document: &Document) -> bool {
-    let folders = document.source.path().rsplit(['/', '\\']).skip(1);
-    let is_hidden = |folder: &str| folder.starts_with('.') && folder.len() > 2;
-    let is_unnamed = document.file.is_none_or(|file| file.path == "mcp.json");
-    is_unnamed && !is_of_plugin(document.dialect) && folders.take(NEAR_FOLDERS).any(is_hidden)
 }
 
 fn is_in_loaded_entry(document: &Document, literal: &Literal) -> bool {

@@ -5,9 +5,10 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
 use keyway_config::usage::FieldRole;
 
-use super::walk::{asked_for, by_name};
+use super::walk::{UNKNOWN_SYNTAX, asked_for, by_name};
 use super::{Context, Report, Rule};
 use crate::literals::{Literal, LiteralPlace};
+use crate::migrate::judge::{self, Fields};
 use crate::secrets::{Reason, Vendor};
 
 pub(super) const RULE: Rule = Rule {
@@ -21,16 +22,27 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    let mut known: Option<(&Document, Fields<'_>)> = None;
     for (document, literal) in context.literals() {
         if literal.finding.reason == Reason::Default || literal.default_of.is_some() {
             continue;
         }
+        // The literals of one document follow each other.
+        if known
+            .as_ref()
+            .is_none_or(|(of, _)| !std::ptr::eq(*of, document))
+        {
+            known = Some((document, judge::fields(document)));
+        }
+        let is_movable = known
+            .as_ref()
+            .is_some_and(|(_, fields)| judge::is_movable(document, fields, literal));
         let what = name_of(literal.finding.vendor);
         let Literal { place, hint, .. } = literal;
         let message = format!("{place} holds a literal {what} (`{hint}`)");
         let finding = report
             .at(&document.source, literal.span, &literal.pointer, message)
-            .hint(next_step(document, literal));
+            .hint(next_step(document, literal, is_movable));
         if let Some(server) = &literal.server {
             finding.server(server);
         }
@@ -47,9 +59,13 @@ pub(super) fn name_of(vendor: Option<&Vendor>) -> String {
 }
 
 /// Says what to write instead, as the host of the file reads it.
-fn next_step(document: &Document, literal: &Literal) -> String {
+fn next_step(document: &Document, literal: &Literal, is_movable: bool) -> String {
+    const ROTATE: &str = "then rotate it, since it was written down";
     if literal.place == LiteralPlace::Comment {
-        return "delete it there; then rotate it, since it was written down".to_owned();
+        return format!("delete it there; {ROTATE}");
+    }
+    if document.is_of_unknown_host() {
+        return format!("{UNKNOWN_SYNTAX}; {ROTATE}");
     }
     let dialect = document.dialect;
     let variable = literal.finding.suggested_variable.as_deref();
@@ -80,9 +96,11 @@ fn next_step(document: &Document, literal: &Literal) -> String {
             );
         }
     };
-    format!(
-        "{step}: `keyway migrate env` moves the value; then rotate it, since it was written down"
-    )
+    if is_movable {
+        format!("{step}: `keyway migrate env` moves the value; {ROTATE}")
+    } else {
+        format!("{step}; {ROTATE}")
+    }
 }
 
 #[cfg(test)]

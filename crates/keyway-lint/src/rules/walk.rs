@@ -69,6 +69,9 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
     };
     let name = name.unwrap_or_else(|| "VARIABLE".to_owned());
     let dialect = document.dialect;
+    if document.is_of_unknown_host() {
+        return UNKNOWN_SYNTAX.to_owned();
+    }
     let own = dialect.variables_in(role.place()).write(&name);
     match (own, by_name(document, role)) {
         (_, Some(key)) => format!("name the variable in `{key}`, which each person sets"),
@@ -81,6 +84,10 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
         }),
     }
 }
+
+/// What to do in the file of a program whose variables are not known.
+pub(super) const UNKNOWN_SYNTAX: &str =
+    "use a variable, as the program writes it that reads this file";
 
 /// Says how a host that fills in no variable asks the person for a value; `None` if it does not.
 pub(super) fn asked_for(dialect: &Dialect, name: &str) -> Option<String> {

@@ -6,12 +6,19 @@ use keyway_config::document::Document;
 use keyway_config::edit::TextChange;
 use keyway_config::plugin::Plugin;
 
-use super::super::{PluginFiles, Selection, lines, note};
+use super::super::{EnvObstacle, PluginFiles, Selection, lines, note};
 use super::EnvPlan;
 use crate::readme;
 
 /// Plans `.env.example` and `.gitignore`, and names `.env` as a person would.
 pub(super) fn plan_surroundings(plugin: &Plugin, around: &PluginFiles, plan: &mut EnvPlan) {
+    // Nothing of ours belongs there; the values are in the person's environment.
+    if matches!(
+        around.env_obstacle,
+        Some(EnvObstacle::Home | EnvObstacle::HostFolder)
+    ) {
+        return;
+    }
     let mut examples: Vec<(String, String)> = Vec::new();
     for moved in &plan.moves {
         let purpose = format!("{}: {}", moved.server, moved.place);

@@ -39,6 +39,7 @@ impl<'a> Store<'a> {
             Some(EnvObstacle::Tracked) => return Err(Obstacle::EnvTracked),
             Some(EnvObstacle::Link) => return Err(Obstacle::EnvLink),
             Some(EnvObstacle::Home) => return Err(Obstacle::OwnFile),
+            Some(EnvObstacle::HostFolder) => return Err(Obstacle::HostFolder),
             None => {}
         }
         if known == Known::Nowhere && !self.added.iter().any(|added| added == name) {

@@ -315,6 +315,23 @@ mod tests {
     }
 
     #[test]
+    fn json_files_of_continue_have_a_form_of_their_own() {
+        let path = ".continue/mcpServers/a.json";
+        let env = |value: &str| {
+            format!(r#"{{"mcpServers": {{"s": {{"command": "x", "env": {{"A": "{value}"}}}}}}}}"#)
+        };
+        assert!(found(path, &env("${API_KEY}")).is_empty());
+        assert_eq!(
+            found(path, &env("${{ secrets.API_KEY }}")),
+            [(Severity::Error, "write `${API_KEY}`".to_owned())]
+        );
+        let header = r#"{"mcpServers": {"s": {"type": "http", "url": "https://h.example", "headers": {"A": "${API_KEY}"}}}}"#;
+        let (severity, hint) = found(path, header).remove(0);
+        assert_eq!(severity, Severity::Error);
+        assert!(hint.starts_with("Continue replaces nothing here"), "{hint}");
+    }
+
+    #[test]
     fn a_value_that_is_never_asked_for_is_reported() {
         let text = r#"{"inputs": [], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#;
         assert_eq!(

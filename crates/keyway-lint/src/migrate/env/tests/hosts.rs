@@ -252,6 +252,25 @@ fn a_host_that_fills_in_nothing_keeps_its_literal_and_the_reason_is_said() {
 }
 
 #[test]
+fn nothing_is_put_into_the_folder_of_a_host() {
+    let around = PluginFiles {
+        env_obstacle: Some(EnvObstacle::HostFolder),
+        ..PluginFiles::default()
+    };
+    let text = r#"{"mcp": {"s": {"type": "local", "command": ["x"], "environment": {"API_TOKEN": "not-a-real-token-4711"}}}}"#;
+    let plugin = Plugin::from_text("/p", "opencode.json", text);
+    let plan = super::planned(&plugin, &Default::default(), &around);
+    assert!(plan.is_empty() && plan.env.is_none(), "{:?}", plan.moves);
+    let why = "the folder is its host's own, and no `.env` belongs into it";
+    assert!(plan.diagnostics[0].message.ends_with(why));
+    // A value that the shell has needs no file.
+    let shell = keyway_config::environment::Variables::from_pairs([("API_TOKEN", TOKEN)]);
+    let plan = super::planned(&plugin, &shell, &around);
+    assert_eq!(plan.moves.len(), 1, "{:?}", plan.diagnostics);
+    assert!(plan.env.is_none() && plan.example.is_none() && plan.ignore.is_none());
+}
+
+#[test]
 fn an_extension_names_the_variable_in_its_settings() {
     let text = r#"{
   "name": "docs",
