@@ -142,6 +142,10 @@ pub struct Dialect {
     pub constants: &'static [(&'static str, Constant)],
     /// Whether an entry without program and address is part of the host as well.
     pub may_lack_endpoint: bool,
+    /// Members without which the host refuses an entry, besides program and address.
+    pub required: &'static [(&'static str, EntryKind)],
+    /// Whether the host refuses an entry that has a field it does not know.
+    pub is_closed: bool,
     /// The fields of an entry.
     pub fields: &'static [HostField],
     /// The members of an entry's object for OAuth, with the contract's name for each.
@@ -180,6 +184,8 @@ pub struct HostFile {
     pub holds: Holds,
     /// The syntax, where it is not the dialect's.
     pub syntax: Option<Syntax>,
+    /// Members without which the host refuses the file.
+    pub required: &'static [&'static str],
 }
 
 impl HostFile {
@@ -308,6 +314,30 @@ pub enum Unset {
     HeaderDropped,
     /// It is not documented.
     Unknown,
+}
+
+/// For which entries something counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// All of them.
+    Any,
+    /// Those that start a program.
+    Local,
+    /// Those that have an address.
+    Remote,
+}
+
+impl EntryKind {
+    /// Says whether an entry over a transport is one of these.
+    #[must_use]
+    pub const fn has(self, is_local: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Local => is_local,
+            Self::Remote => !is_local,
+        }
+    }
 }
 
 /// What a member holds that the host wants in each of its entries.
@@ -502,6 +532,19 @@ const fn file(path: &'static str, scope: FileScope, holds: Holds) -> HostFile {
         scope,
         holds,
         syntax: None,
+        required: &[],
+    }
+}
+
+/// A plugin's file that its host refuses without these members.
+const fn whole_file(
+    path: &'static str,
+    holds: Holds,
+    required: &'static [&'static str],
+) -> HostFile {
+    HostFile {
+        required,
+        ..file(path, FileScope::Plugin, holds)
     }
 }
 

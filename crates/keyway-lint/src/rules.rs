@@ -35,11 +35,13 @@ mod invalid_entry;
 mod invalid_header;
 mod invalid_json;
 mod invalid_oauth;
+mod invalid_source;
 mod invalid_url;
 mod literal_default;
 mod literal_in_credential_place;
 mod literal_secret;
 mod machine_path;
+mod missing_field;
 mod mtls_in_entry;
 mod name_collision;
 mod oauth_needs_approval;
@@ -49,6 +51,7 @@ mod secret_in_docs;
 mod shared_token;
 mod short_timeout;
 mod transport_owned_header;
+mod two_entry_files;
 mod type_alias;
 mod undocumented_scopes;
 mod undocumented_variable;
@@ -390,11 +393,13 @@ pub const RULES: &[Rule] = &[
     invalid_header::RULE,
     invalid_json::RULE,
     invalid_oauth::RULE,
+    invalid_source::RULE,
     invalid_url::RULE,
     literal_default::RULE,
     literal_in_credential_place::RULE,
     literal_secret::RULE,
     machine_path::RULE,
+    missing_field::RULE,
     mtls_in_entry::RULE,
     name_collision::RULE,
     oauth_needs_approval::RULE,
@@ -404,6 +409,7 @@ pub const RULES: &[Rule] = &[
     shared_token::RULE,
     short_timeout::RULE,
     transport_owned_header::RULE,
+    two_entry_files::RULE,
     type_alias::RULE,
     undocumented_scopes::RULE,
     undocumented_variable::RULE,

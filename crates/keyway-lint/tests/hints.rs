@@ -48,7 +48,13 @@ fn members(dialect: &Dialect, env: &str) -> String {
         "[\"x\"]"
     };
     let key = dialect.key(HostFieldRole::Env).unwrap_or("env");
-    format!("{kind}\"{command}\": {program}, \"{key}\": {{\"API_TOKEN\": \"{env}\"}}")
+    let required = dialect.required.iter().map(|(key, _)| match *key {
+        "args" => ", \"args\": []",
+        "tools" => ", \"tools\": [\"*\"]",
+        _ => "",
+    });
+    let required: String = required.collect();
+    format!("{kind}\"{command}\": {program}, \"{key}\": {{\"API_TOKEN\": \"{env}\"}}{required}")
 }
 
 #[test]
@@ -105,9 +111,9 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "goose/config.yaml",
-        "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: x\n    envs:\n      API_TOKEN: VALUE\n",
+        "extensions:\n  s:\n    type: stdio\n    name: s\n    enabled: true\n    cmd: x\n    args: []\n    envs:\n      API_TOKEN: VALUE\n",
         "env_keys",
-        "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: x\n    env_keys: [API_TOKEN]\n",
+        "extensions:\n  s:\n    type: stdio\n    name: s\n    enabled: true\n    cmd: x\n    args: []\n    env_keys: [API_TOKEN]\n",
     ),
     (
         ".continue/mcpServers/a.yaml",
@@ -117,9 +123,9 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "manifest.json",
-        r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
         "user_config",
-        r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "${user_config.api_token}"}}}, "user_config": {"api_token": {"type": "string", "title": "t", "description": "d", "sensitive": true, "required": true}}}"#,
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "${user_config.api_token}"}}}, "user_config": {"api_token": {"type": "string", "title": "t", "description": "d", "sensitive": true, "required": true}}}"#,
     ),
     (
         "server.json",

@@ -2,7 +2,7 @@
 
 use super::HostFieldRole::{Args, Command, Cwd, Env, Headers, Type, Url};
 use super::fields::field;
-use super::{Asks, Dialect, Layout, Place, Syntax, Unset, Untyped};
+use super::{Asks, Dialect, EntryKind, Layout, Place, Syntax, Unset, Untyped};
 use crate::template::{KnownValue, VariableSyntax};
 use crate::transport::Transport;
 
@@ -18,6 +18,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[("type", EntryKind::Any)],
+    is_closed: true,
     fields: &[
         field("type", Type),
         field("command", Command),

@@ -7,7 +7,7 @@ use super::HostFieldRole::{
 use super::fields::{field, other};
 use super::{
     Asks, ContractAdditions, Dialect, EVERYWHERE, FileScope, Holds, HostField, Layout, Place,
-    Syntax, Unset, Untyped, file,
+    Syntax, Unset, Untyped, file, whole_file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -18,21 +18,17 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[
         file(".mcp.json", FileScope::Project, Holds::Entries),
         file("mcp.json", FileScope::Plugin, Holds::Entries),
-        file(
-            ".claude-plugin/plugin.json",
-            FileScope::Plugin,
-            Holds::Manifest,
-        ),
+        whole_file(".claude-plugin/plugin.json", Holds::Manifest, &["name"]),
         file(
             ".codex-plugin/plugin.json",
             FileScope::Plugin,
             Holds::Manifest,
         ),
         file("plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(
+        whole_file(
             ".claude-plugin/marketplace.json",
-            FileScope::Plugin,
             Holds::Marketplace,
+            &["name", "owner", "plugins"],
         ),
         file(
             ".agents/plugins/marketplace.json",
@@ -49,6 +45,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: FIELDS,
     oauth: &[
         ("clientId", "clientId"),

@@ -46,6 +46,8 @@ const BASE: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("command", Command),
         field("args", Args),

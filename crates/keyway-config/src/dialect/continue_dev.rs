@@ -46,6 +46,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("name", Name),
         field("type", Type),

@@ -3,7 +3,8 @@
 use super::HostFieldRole::{Args, Command, Cwd, Env, Headers, OAuthMember, TimeoutMs, Type, Url};
 use super::fields::{field, other};
 use super::{
-    Asks, Constant, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file,
+    Asks, Constant, Dialect, EntryKind, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped,
+    file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -38,6 +39,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[("tools", Constant::EveryTool)],
     may_lack_endpoint: false,
+    required: &[("tools", EntryKind::Any), ("args", EntryKind::Local)],
+    is_closed: false,
     fields: &[
         field("type", Type),
         field("command", Command),

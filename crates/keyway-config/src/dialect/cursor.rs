@@ -38,6 +38,8 @@ const BASE: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("type", Type),
         field("command", Command),

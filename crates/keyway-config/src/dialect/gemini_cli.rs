@@ -2,7 +2,9 @@
 
 use super::HostFieldRole::{Args, Command, Cwd, Env, Headers, OAuth, TimeoutMs, Type, Url};
 use super::fields::{field, other};
-use super::{Asks, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file};
+use super::{
+    Asks, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file, whole_file,
+};
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
@@ -11,7 +13,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "Gemini CLI",
     files: &[
         file(".gemini/settings.json", FileScope::Project, Holds::Settings),
-        file("gemini-extension.json", FileScope::Plugin, Holds::Settings),
+        whole_file(
+            "gemini-extension.json",
+            Holds::Settings,
+            &["name", "version"],
+        ),
     ],
     syntax: Syntax::JsonWithComments,
     wrappers: &[&["mcpServers"]],
@@ -20,6 +26,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("type", Type),
         field("command", Command),

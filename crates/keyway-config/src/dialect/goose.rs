@@ -5,7 +5,8 @@ use super::HostFieldRole::{
 };
 use super::fields::{field, other};
 use super::{
-    Asks, Constant, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file,
+    Asks, Constant, Dialect, EntryKind, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped,
+    file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -22,8 +23,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     layout: Layout::Map,
     built_in: &["builtin", "platform", "frontend", "inline_python"],
     head: &[],
-    constants: &[("name", Constant::Name), ("enabled", Constant::True)],
+    constants: &[
+        ("name", Constant::Name),
+        ("description", Constant::Name),
+        ("enabled", Constant::True),
+    ],
     may_lack_endpoint: false,
+    required: &[
+        ("name", EntryKind::Any),
+        ("enabled", EntryKind::Any),
+        ("args", EntryKind::Local),
+        ("description", EntryKind::Remote),
+    ],
+    is_closed: false,
     fields: &[
         field("type", Type),
         field("cmd", Command),

@@ -20,6 +20,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("command", Command),
         field("args", Args),

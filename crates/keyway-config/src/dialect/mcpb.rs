@@ -2,14 +2,18 @@
 
 use super::HostFieldRole::{Args, Command, Cwd, Env};
 use super::fields::{field, other};
-use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file};
+use super::{Asks, Dialect, Holds, Layout, Place, Syntax, Unset, Untyped, whole_file};
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
 pub(super) static DIALECT: Dialect = Dialect {
     id: "mcpb",
     name: "MCPB",
-    files: &[file("manifest.json", FileScope::Plugin, Holds::Settings)],
+    files: &[whole_file(
+        "manifest.json",
+        Holds::Settings,
+        &["name", "version", "description", "author", "server"],
+    )],
     syntax: Syntax::Json,
     wrappers: &[&["server", "mcp_config"]],
     layout: Layout::Single,
@@ -17,6 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[
         field("command", Command),
         field("args", Args),

@@ -5,7 +5,8 @@ use super::HostFieldRole::{
 };
 use super::fields::field;
 use super::{
-    Asks, Constant, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file,
+    Asks, Constant, Dialect, EVERYWHERE, EntryKind, FileScope, Holds, Layout, Syntax, Unset,
+    Untyped, file,
 };
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -46,6 +47,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[("enabled", Constant::True)],
     may_lack_endpoint: true,
+    required: &[("type", EntryKind::Any)],
+    is_closed: false,
     fields: &[
         field("type", Type),
         field("command", Command),

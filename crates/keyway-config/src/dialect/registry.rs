@@ -1,13 +1,18 @@
 //! The `server.json` that a server publishes to the MCP registry.
 
-use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file};
+use super::{
+    Asks, Dialect, FileScope, Holds, HostFile, Layout, Place, Syntax, Unset, Untyped, file,
+};
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
 pub(super) static DIALECT: Dialect = Dialect {
     id: "registry",
     name: "MCP registry",
-    files: &[file("server.json", FileScope::Project, Holds::Settings)],
+    files: &[HostFile {
+        required: &["name", "description", "version"],
+        ..file("server.json", FileScope::Project, Holds::Settings)
+    }],
     syntax: Syntax::Json,
     wrappers: &[],
     layout: Layout::Registry,
@@ -15,6 +20,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     head: &[],
     constants: &[],
     may_lack_endpoint: false,
+    required: &[],
+    is_closed: false,
     fields: &[],
     oauth: &[],
     types: &[

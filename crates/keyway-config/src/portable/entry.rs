@@ -123,6 +123,7 @@ impl Writer<'_> {
             )));
         }
         self.assumed();
+        self.secret_defaults();
         Ok(())
     }
 
@@ -187,7 +188,8 @@ impl Writer<'_> {
         match self.target.key(Role::Args) {
             Some(args_key) => {
                 self.put(key, HostValue::Text(program));
-                if !words.is_empty() {
+                let is_required = self.target.required.iter().any(|(key, _)| *key == args_key);
+                if !words.is_empty() || is_required {
                     self.put(args_key, HostValue::texts(words));
                 }
             }
@@ -327,6 +329,23 @@ impl Writer<'_> {
                 self.target.name
             ))
         })
+    }
+
+    /// Says which variables lose a default that may be a credential.
+    fn secret_defaults(&mut self) {
+        let texts = self.server.texts();
+        let slots = texts.into_iter().flat_map(PortableText::slots);
+        let mut names: Vec<&str> = slots
+            .filter(|slot| slot.loses_default())
+            .map(|slot| slot.name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            self.losses.push(loss(format!(
+                "the default of `{name}` is not written: it may be a credential"
+            )));
+        }
     }
 
     /// Says which references the old host left as they are.

@@ -79,7 +79,7 @@ fn what_is_written_for_a_host_means_the_same_when_that_host_reads_it() {
             }
         }
     }
-    assert_eq!(written_for.len(), 16, "{written_for:?}");
+    assert_eq!(written_for.len(), 17, "{written_for:?}");
 }
 
 fn written(target: &str, text: &str) -> Result<(String, Vec<String>), String> {
@@ -161,6 +161,46 @@ fn what_a_host_cannot_say_is_left_out_or_reported_and_never_a_literal() {
 }
 
 #[test]
+fn a_default_that_is_not_written_is_reported_for_every_host() {
+    let local = |value: &str| {
+        format!(r#"{{"mcpServers": {{"s": {{"command": "x", "env": {{"S_TOKEN": "{value}"}}}}}}}}"#)
+    };
+    let remote = |value: &str| {
+        format!(
+            r#"{{"mcpServers": {{"s": {{"type": "http", "url": "https://h.example/mcp", "headers": {{"X-Key": "{value}"}}}}}}}}"#
+        )
+    };
+    let mut reported = 0;
+    for target in DIALECTS {
+        for text in [
+            local("${S_TOKEN:-anonymous}"),
+            remote("${S_TOKEN:-anonymous}"),
+        ] {
+            let Ok((file, losses)) = written(target.id, &text) else {
+                continue;
+            };
+            assert!(!file.contains("anonymous"), "{}: {file}", target.id);
+            let mut losses = losses.iter();
+            assert!(
+                losses.any(|loss| loss
+                    == "the default of `S_TOKEN` is not written: it may be a credential"),
+                "{}: {file}",
+                target.id
+            );
+            reported += 1;
+        }
+        // An empty one says that the server works without; it is written, or it is a loss.
+        let Ok((file, losses)) = written(target.id, &local("${S_TOKEN:-}")) else {
+            continue;
+        };
+        let is_kept = file.contains("${S_TOKEN:-}");
+        let is_reported = losses.iter().any(|it| it.contains("default of `S_TOKEN`"));
+        assert_ne!(is_kept, is_reported, "{}: {file} {losses:?}", target.id);
+    }
+    assert!(reported >= 20, "{reported}");
+}
+
+#[test]
 fn a_literal_that_was_found_is_a_slot_wherever_it_stands() {
     let text = r#"{"mcpServers": {"s": {"command": "x", "env": {"A": "pre-hunter2-post", "B": "${B:-hunter2}"}}}}"#;
     let document = Document::parse(
@@ -177,8 +217,14 @@ fn a_literal_that_was_found_is_a_slot_wherever_it_stands() {
     let portable = PortableServer::of(&document, server, &found, &|_| false);
     for target in DIALECTS {
         if let Ok(entry) = write(&portable, target) {
+            let losses = entry.losses.clone();
             let text = new_file(target, &[entry]);
             assert!(!text.contains("hunter2"), "{}: {text}", target.id);
+            let told = |loss: &Loss| {
+                loss.message
+                    .starts_with("the default of `B` is not written")
+            };
+            assert!(losses.iter().any(told), "{}: {losses:?}", target.id);
         }
     }
     assert_eq!(portable.env[0].1.slots().count(), 1);

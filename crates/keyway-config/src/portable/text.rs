@@ -37,6 +37,8 @@ pub struct Slot {
     pub default: Option<String>,
     /// Whether it is a credential.
     pub is_secret: bool,
+    /// Whether a default stood there that is a credential, which is never written.
+    pub has_secret_default: bool,
     /// Whether the file's own host would not fill it in: what was meant is plain, what happened
     /// until now is not the same.
     pub is_assumed: bool,
@@ -50,8 +52,22 @@ impl Slot {
             name: name.into(),
             default: None,
             is_secret: true,
+            has_secret_default: false,
             is_assumed: false,
         }
+    }
+
+    /// Returns the default that may be written: of a credential only an empty one, which says that
+    /// the server works without.
+    #[must_use]
+    pub fn written_default(&self) -> Option<&str> {
+        let default = self.default.as_deref();
+        default.filter(|default| !self.is_secret || default.is_empty())
+    }
+
+    /// Says whether the file has a default that is not written anywhere.
+    pub(super) fn loses_default(&self) -> bool {
+        self.has_secret_default || self.default.is_some() && self.written_default().is_none()
     }
 }
 
@@ -116,6 +132,7 @@ impl PortableText {
                 name: variable.to_owned(),
                 default,
                 is_secret: true,
+                has_secret_default: false,
                 is_assumed: false,
             })
         };
@@ -139,6 +156,7 @@ impl PortableText {
                     text.push(Piece::Slot(Slot {
                         default: None,
                         is_secret: true,
+                        has_secret_default: true,
                         ..found
                     }));
                 }
@@ -231,6 +249,7 @@ impl PortableText {
                 Piece::Slot(slot) => Piece::Slot(Slot {
                     default: None,
                     is_secret: false,
+                    has_secret_default: false,
                     is_assumed: false,
                     ..slot
                 }),
@@ -267,12 +286,16 @@ impl Noted {
         target: &Dialect,
         syntax: &VariableSyntax,
     ) -> Result<(), Unwritable> {
-        let default = slot.default.as_deref().filter(|_| !slot.is_secret);
+        let default = slot.written_default();
         let is_asked = target.asks == Asks::Inputs && (slot.is_secret || default.is_some());
         if is_asked && syntax.has(VariableForm::Input) {
             self.text
                 .push_str(&format!("${{input:{}}}", input_id(&slot.name)));
             self.asked.push(slot.clone());
+            // A question for a credential is asked without one.
+            if slot.is_secret && default.is_some() {
+                self.without_default.push(slot.name.clone());
+            }
             return Ok(());
         }
         let written = syntax.write(&slot.name);
@@ -359,6 +382,7 @@ fn of_variable(name: &str, default: Option<String>, is_secret: &dyn Fn(&str) -> 
         name: own.to_owned(),
         default,
         is_secret: is_secret(own),
+        has_secret_default: false,
         is_assumed: false,
     })
 }

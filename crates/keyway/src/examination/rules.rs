@@ -7,6 +7,8 @@ use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::Applicability;
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
+use keyway_config::resolve::ResolveFault;
+use keyway_config::template::ExpandError;
 use keyway_lint::{Context, lint};
 
 use crate::diagnosis::Diagnosis;
@@ -107,7 +109,7 @@ pub(super) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
     let Some(place) = &finding.location else {
         return false;
     };
-    let is_error = finding.severity == Severity::Error && !LEAKS.contains(&finding.code);
+    let is_error = finding.severity == Severity::Error && !STOPS_NOTHING.contains(&finding.code);
     if !is_error || server.state != State::Failed || &*place.file != server.document.source.path() {
         return false;
     }
@@ -117,7 +119,12 @@ pub(super) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
         return of_file || (is_own && SKIPPED.contains(&finding.code));
     }
     let mut errors = server.errors.iter();
-    errors.any(|error| error.location.pointer == place.pointer)
+    errors.any(|error| {
+        // A variable that is not set is what stops the server, however the file refers to it.
+        let is_unset = matches!(error.fault, ResolveFault::Expand(ExpandError::Unset { .. }));
+        let is_about_syntax = finding.code == Code::ForeignVariableSyntax;
+        error.location.pointer == place.pointer && !(is_unset && is_about_syntax)
+    })
 }
 
 /// Adds what a rule found to be wrong with a server.
@@ -162,11 +169,14 @@ fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
 /// The state of a server whose entry cannot be used.
 const UNUSABLE_ENTRY: ServerState = ServerState::new(State::Failed, Reason::ConfigError);
 
-/// Errors that must be fixed, but that keep no server from working.
-const LEAKS: &[Code] = &[
+/// Errors that must be fixed, but that keep no server from working here: a value that is written
+/// down, and what only the file's own host refuses.
+const STOPS_NOTHING: &[Code] = &[
     Code::LiteralDefault,
     Code::LiteralSecret,
+    Code::MissingField,
     Code::SecretInDocs,
+    Code::UrlMissingType,
 ];
 
 /// Why a file is not used at all.

@@ -35,7 +35,7 @@ impl Writer<'_> {
 
     /// A variable that a field only names has no default there.
     pub(super) fn default_of_name(&mut self, slot: &Slot) {
-        if slot.default.is_some() && !slot.is_secret {
+        if slot.written_default().is_some() {
             self.without_default(&slot.name);
         }
     }

@@ -26,7 +26,10 @@ pub(super) fn check(document: &Document, entry: &Entry, object: &Object, report:
         if spelled.is_ok_and(|it| it.spellings.iter().any(|s| s.span == member.key_span)) {
             continue;
         }
-        let judged = judge(dialect, object, key);
+        let mut judged = judge(dialect, object, key);
+        if dialect.is_closed {
+            judged.severity = Severity::Error;
+        }
         // What no host reads and no typo explains is a note; it breaks nothing.
         if judged.severity == Severity::Info && !report.pedantic() {
             continue;
@@ -159,10 +162,12 @@ fn add(
 ) {
     let source = &document.source;
     let key = shown(&member.key);
-    let message = format!(
-        "`{key}` is not a field that {} reads",
-        document.dialect.name
-    );
+    let name = document.dialect.name;
+    let message = if document.dialect.is_closed {
+        format!("`{key}` is not a field of {name}, which refuses the entry for it")
+    } else {
+        format!("`{key}` is not a field that {name} reads")
+    };
     let pointer = entry.pointer.child(&member.key);
     let finding: Finding<'_> = report
         .at(source, member.key_span, &pointer, message)
@@ -262,6 +267,16 @@ mod tests {
             let entry = format!(r#"{{"command": "x", {harmless}}}"#);
             assert!(found(".mcp.json", &entry).is_empty(), "{harmless}");
         }
+    }
+
+    #[test]
+    fn a_field_that_makes_the_host_refuse_the_entry_is_an_error() {
+        let text = r#"{"$schema": "https://agentplugins.example/schemas/1.0.0/mcp.schema.json",
+            "mcpServers": {"s": {"type": "stdio", "command": "x", "timeout": 5000, "note": 1}}}"#;
+        let found = findings("unknown-field", &Plugin::from_text("/p", "mcp.json", text));
+        let severities: Vec<_> = found.iter().map(|it| it.severity).collect();
+        assert_eq!(severities, [Severity::Error, Severity::Error]);
+        assert!(found[0].message.ends_with("which refuses the entry for it"));
     }
 
     #[test]

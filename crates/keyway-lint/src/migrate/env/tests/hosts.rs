@@ -264,7 +264,7 @@ fn nothing_is_put_into_the_folder_of_a_host() {
     let why = "the folder is its host's own, and no `.env` belongs into it";
     assert!(plan.diagnostics[0].message.ends_with(why));
     // A value that the shell has needs no file.
-    let shell = keyway_config::environment::Variables::from_pairs([("API_TOKEN", TOKEN)]);
+    let shell = keyway_config::environment::Variables::from_pairs([("S_API_TOKEN", TOKEN)]);
     let plan = super::planned(&plugin, &shell, &around);
     assert_eq!(plan.moves.len(), 1, "{:?}", plan.diagnostics);
     assert!(plan.env.is_none() && plan.example.is_none() && plan.ignore.is_none());
@@ -274,6 +274,7 @@ fn nothing_is_put_into_the_folder_of_a_host() {
 fn an_extension_names_the_variable_in_its_settings() {
     let text = r#"{
   "name": "docs",
+  "version": "1.0.0",
   "settings": [{"name": "Mode", "description": "m", "envVar": "MODE"}],
   "mcpServers": {"docs": {"command": "x", "env": {"DOCS_TOKEN": "TOKEN4711"}}}
 }
