@@ -295,16 +295,16 @@ fn run_action(folder: &Folder, inputs: [&str; 4]) -> Option<Output> {
 fn action_annotates_and_fails_on_errors_only() {
     let warned = r#"{"s": {"url": "https://h.example/mcp"}}"#;
     let folder = Folder::new()
-        .file("a b/.mcp.json", warned)
+        .file("a b/mcp.json", warned)
         .file("c/.mcp.json", "{}");
     let Some(output) = run_action(&folder, ["a b\nc\n", "false", "", ""]) else {
         return;
     };
     assert!(output.status.success(), "{}", shown(&output.stderr));
-    assert!(shown(&output.stdout).starts_with("::warning file=a b/.mcp.json,"));
+    assert!(shown(&output.stdout).starts_with("::warning file=a b/mcp.json,"));
     let strict = run_action(&folder, ["a b", "true", "out.sarif", ""]).unwrap();
     assert_eq!(strict.status.code(), Some(1));
-    assert!(shown(&strict.stdout).starts_with("::error file=a b/.mcp.json,"));
+    assert!(shown(&strict.stdout).starts_with("::error file=a b/mcp.json,"));
     assert!(folder.read("out.sarif").contains("url-missing-type"));
     let missing = run_action(&folder, ["none", "false", "", ""]).unwrap();
     assert_eq!(missing.status.code(), Some(2));

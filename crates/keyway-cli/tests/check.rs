@@ -20,7 +20,10 @@ const WARNED: &str = "{\n  \"mcpServers\": {\n    \"docs\": {\n      \"url\": \"
 const README: &str = "# Docs\n\nNeeds the scope `read` and permission to read documents.\n";
 
 fn warned() -> Folder {
-    Folder::with_entries(WARNED).file("README.md", README)
+    // A name that many hosts use: for one of them it may be an error.
+    Folder::new()
+        .file("mcp.json", WARNED)
+        .file("README.md", README)
 }
 
 #[test]
@@ -30,7 +33,7 @@ fn warnings_end_with_success_and_strict_makes_them_errors() {
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     insta::assert_snapshot!(outcome.snapshot(), @r#"
     warning[url-missing-type]: no `type`; taken to be `http`
-     --> .mcp.json:4:14
+     --> mcp.json:4:14
       |
     4 |       "url": "https://docs.example/mcp"
       |              ^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -61,7 +64,7 @@ fn json_is_one_object_with_the_fields_of_the_contract() {
           "severity": "warning",
           "server": "docs",
           "source": {
-            "file": ".mcp.json",
+            "file": "mcp.json",
             "line": 4,
             "column": 14,
             "pointer": "/mcpServers/docs/url"
@@ -83,7 +86,7 @@ fn json_is_one_object_with_the_fields_of_the_contract() {
 fn github_commands_are_one_line_each() {
     let outcome = check(&warned(), &["--format", "github"]);
     insta::assert_snapshot!(outcome.snapshot(), @r#"
-    ::warning file=.mcp.json,line=4,endLine=4,col=14,endColumn=40,title=url-missing-type::no `type`; taken to be `http`%0Ahelp: add `"type": "http"`
+    ::warning file=mcp.json,line=4,endLine=4,col=14,endColumn=40,title=url-missing-type::no `type`; taken to be `http`%0Ahelp: add `"type": "http"`
     --- exit 0
     "#);
 }
@@ -91,7 +94,7 @@ fn github_commands_are_one_line_each() {
 #[test]
 fn path_that_cannot_be_read_fails_and_the_others_are_still_checked() {
     let folder = warned();
-    let outcome = check(&folder, &["nothing.json", ".mcp.json"]);
+    let outcome = check(&folder, &["nothing.json", "mcp.json"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stdout.contains("1 warning in 1 file"));
     insta::assert_snapshot!(outcome.stderr, @r"
@@ -145,14 +148,14 @@ fn without_a_path_the_nearest_root_above_is_checked() {
     let folder = warned().file("src/deep/x", "").repository(&[]);
     let below = Keyway::new(env!("CARGO_BIN_EXE_keyway"), &folder.at("src/deep"));
     let outcome = below.args(["check"]).run();
-    let place = "--> ../../.mcp.json:4:14";
+    let place = "--> ../../mcp.json:4:14";
     assert!(outcome.stdout.contains(place), "{}", outcome.stdout);
 }
 
 #[test]
 fn config_is_another_word_for_path() {
     let folder = warned().file("other.json", "{}");
-    let outcome = check(&folder, &["--config", ".mcp.json", "other.json"]);
+    let outcome = check(&folder, &["--config", "mcp.json", "other.json"]);
     assert!(outcome.stdout.contains("in 2 files"), "{}", outcome.stdout);
 }
 
@@ -214,8 +217,8 @@ fn diff_shows_the_changes_and_writes_nothing() {
     let folder = warned();
     let outcome = check(&folder, &["--diff"]);
     insta::assert_snapshot!(outcome.snapshot(), @r#"
-    --- .mcp.json
-    +++ .mcp.json
+    --- mcp.json
+    +++ mcp.json
     @@ -1,6 +1,7 @@
      {
        "mcpServers": {
@@ -228,7 +231,7 @@ fn diff_shows_the_changes_and_writes_nothing() {
     would fix 1 problem
     --- exit 0
     "#);
-    assert_eq!(folder.read(".mcp.json"), WARNED);
+    assert_eq!(folder.read("mcp.json"), WARNED);
 }
 
 #[test]

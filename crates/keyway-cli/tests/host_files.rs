@@ -158,3 +158,167 @@ fn a_change_anywhere_in_a_file_of_toml_asks_again() {
         refused.stderr
     );
 }
+
+/// A server whose one tool is named after the variable it was started with. It writes no file: one
+/// in the plugin's folder would ask for approval again.
+const NAMED: &str = r##"#!/bin/sh
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+  *'"method":"tools/list"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"found_%s","inputSchema":{"type":"object"}}]}}\n' "$id" "$KEY" ;;
+  *'"id":'*)
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;
+
+/// One program in a file of each host, with a variable as that host refers to it: the id of the
+/// dialect, the file, its text.
+const EVERY_HOST: &[(&str, &str, &str)] = &[
+    (
+        "agent-plugins",
+        "mcp.json",
+        r#"{"$schema": "https://agentplugins.example/schemas/1.0.0/mcp.schema.json", "mcpServers": {"s": {"type": "stdio", "command": "./server.sh", "env": {"KEY": "value"}}}}"#,
+    ),
+    (
+        "amazon-q",
+        ".amazonq/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+    ),
+    (
+        "claude-code",
+        ".mcp.json",
+        r#"{"mcpServers": {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/server.sh", "env": {"KEY": "${KEY}"}}}}"#,
+    ),
+    (
+        "claude-desktop",
+        "claude_desktop_config.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+    ),
+    (
+        "cline",
+        "cline_mcp_settings.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}, "disabled": false}}}"#,
+    ),
+    (
+        "codex",
+        ".codex/config.toml",
+        "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nenv_vars = [\"KEY\"]\n",
+    ),
+    (
+        "continue",
+        ".continue/mcpServers/s.yaml",
+        "name: s\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: s\n    command: ROOT/server.sh\n    env:\n      KEY: ${{ secrets.KEY }}\n",
+    ),
+    (
+        "copilot-cli",
+        ".github/mcp.json",
+        r#"{"mcpServers": {"s": {"type": "local", "command": "ROOT/server.sh", "args": [], "tools": ["*"], "env": {"KEY": "${KEY}"}}}}"#,
+    ),
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "${workspaceFolder}/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+    ),
+    (
+        "gemini-cli",
+        ".gemini/settings.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "$KEY"}}}}"#,
+    ),
+    (
+        "goose",
+        "goose/config.yaml",
+        "extensions:\n  s:\n    type: stdio\n    name: s\n    enabled: true\n    cmd: ROOT/server.sh\n    args: []\n    env_keys: [KEY]\n",
+    ),
+    (
+        "kiro",
+        ".kiro/settings/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${KEY}"}}}}"#,
+    ),
+    (
+        "lm-studio",
+        ".lmstudio/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+    ),
+    (
+        "mcpb",
+        "manifest.json",
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "${__dirname}/server.sh", "env": {"KEY": "${user_config.key}"}}}, "user_config": {"key": {"type": "string", "title": "k", "description": "d", "sensitive": true, "required": true}}}"#,
+    ),
+    (
+        "opencode",
+        ".opencode/opencode.json",
+        r#"{"mcp": {"s": {"type": "local", "command": ["ROOT/server.sh"], "environment": {"KEY": "{env:KEY}"}}}}"#,
+    ),
+    (
+        "registry",
+        "server.json",
+        r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": "io.example/s", "description": "d", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "runtimeHint": "ROOT/server.sh", "transport": {"type": "stdio"}, "environmentVariables": [{"name": "KEY", "isRequired": true, "isSecret": true}]}]}"#,
+    ),
+    (
+        "roo",
+        ".roo/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+    ),
+    (
+        "vs-code",
+        ".vscode/settings.json",
+        "{ // a note\n\"mcp\": {\"inputs\": [{\"type\": \"promptString\", \"id\": \"key\", \"password\": true}], \"servers\": {\"s\": {\"command\": \"${workspaceFolder}/server.sh\", \"env\": {\"KEY\": \"${input:key}\"},}}} }",
+    ),
+    (
+        "windsurf",
+        "mcp_config.json",
+        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+    ),
+    (
+        "zed",
+        ".zed/settings.json",
+        r#"{"context_servers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+    ),
+];
+
+#[test]
+fn one_server_of_every_host_is_loaded_approved_and_lists_its_tools() {
+    let known: Vec<&str> = EVERY_HOST.iter().map(|(id, ..)| *id).collect();
+    let hosts: Vec<&str> = keyway_config::dialect::DIALECTS
+        .iter()
+        .map(|it| it.id)
+        .collect();
+    assert_eq!(known, hosts, "each host has a row");
+    for (id, path, text) in EVERY_HOST {
+        // Nothing but the program and the file: what Keyway keeps lies outside of the plugin.
+        let home = Folder::new();
+        let folder = Folder::new().executable("server.sh", NAMED);
+        let root = folder.path().to_string_lossy().into_owned();
+        let folder = folder.file(path, text.replace("ROOT", &root));
+        let run = |words: &[&str]| {
+            Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+                .env("KEYWAY_HOME", home.path())
+                .env("KEY", "value")
+                .env("INPUT_KEY", "value")
+                .env("USER_CONFIG_KEY", "value")
+                .args(words.iter().copied())
+                .args(["--config", path])
+                .run()
+        };
+        let listed = run(&["status", "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&listed.stdout)
+            .unwrap_or_else(|_| panic!("{id}: {}", listed.everything()));
+        let name = report["servers"][0]["name"].as_str().unwrap_or_default();
+        assert!(!name.is_empty(), "{id}: {}", listed.everything());
+        let refused = run(&["tools", name]);
+        assert_eq!(refused.code, 4, "{id}: {}", refused.everything());
+        let granted = run(&["trust", "grant", name]);
+        assert_eq!(granted.code, 0, "{id}: {}", granted.everything());
+        let tools = run(&["tools", name]);
+        assert_eq!(tools.code, 0, "{id}: {}", tools.everything());
+        assert!(
+            tools.stdout.contains("found_value"),
+            "{id}: {}",
+            tools.everything()
+        );
+    }
+}

@@ -162,12 +162,12 @@ pub(super) fn foreign(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Returns where `text` holds defaults of variables.
-pub(super) fn defaults(text: &str) -> Vec<Range<usize>> {
+/// Returns where `text` holds defaults, and of which variables.
+pub(super) fn defaults(text: &str) -> Vec<(String, Range<usize>)> {
     let template = Template::parse(text);
     let variables = template.variables();
     variables
-        .map(|variable| variable.default_range.clone())
+        .map(|variable| (variable.name.clone(), variable.default_range.clone()))
         .collect()
 }
 
@@ -265,7 +265,7 @@ const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "digest", "bot"
 /// Flags that are followed by a header.
 const HEADER_FLAGS: &[&str] = &["-H", "--header"];
 /// Flags that are followed by a name with its value.
-const PAIR_FLAGS: &[&str] = &[
+pub(super) const PAIR_FLAGS: &[&str] = &[
     "-e",
     "--env",
     "--build-arg",

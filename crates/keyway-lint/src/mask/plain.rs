@@ -58,12 +58,14 @@ fn is_credential_key(key: &str) -> bool {
         || CREDENTIAL_PARTS.iter().any(|part| lower.contains(part))
 }
 
-/// `Medium`, `read-only`, `very hard`; longer texts may be pass phrases.
+/// `Medium`, `read-only`, `very hard`, `us-east-1`, `1.2.3`; longer texts may be pass phrases.
 fn is_words(value: &str) -> bool {
     let is_word = |word: &str| {
-        (1..=LONGEST_WORD).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphabetic())
+        let is_short = word.len() <= SHORTEST && word.bytes().all(|b| b.is_ascii_alphanumeric());
+        let is_spelt = word.bytes().all(|b| b.is_ascii_alphabetic());
+        (1..=LONGEST_WORD).contains(&word.len()) && (is_short || is_spelt)
     };
-    let words: Vec<&str> = value.split([' ', '-', '_']).collect();
+    let words: Vec<&str> = value.split([' ', '-', '_', '.', ',']).collect();
     words.len() <= MOST_WORDS && words.into_iter().all(is_word)
 }
 
@@ -82,7 +84,7 @@ fn is_date(value: &str) -> bool {
 
 const SHORTEST: usize = 4;
 const LONGEST_WORD: usize = 12;
-const MOST_WORDS: usize = 2;
+const MOST_WORDS: usize = 3;
 const LONGEST_TIME: usize = 20;
 const CREDENTIAL_PARTS: &[&str] = &[
     "auth", "code", "cookie", "cred", "key", "login", "pass", "pin", "pw", "secret", "session",

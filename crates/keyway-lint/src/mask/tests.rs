@@ -42,6 +42,11 @@ fn references_placeholders_and_plain_words_stay_readable() {
         r#"{"s": {"env": {"LOG_LEVEL": "warn", "TENANT": "t9", "MODE": "read-only"}}}"#,
         r#"{"s": {"complexity": "Medium", "difficulty": "very hard"}}"#,
         r#"{"firstStartTime": "2026-11-15T08:30:00.000Z", "day": "2026-11-15"}"#,
+        r#"{"s": {"args": ["--mode=read-only", "--dir=/opt/data/one", "-e", "LOG_LEVEL=debug"]}}"#,
+        r#"{"s": {"url": "https://h.example/mcp?region=us-east-1&features=docs,search&v=1.2.3"}}"#,
+        r#"{"s": {"env": {"MODE": "${MODE:-production}", "DIR": "${DIR:-/var/lib/one}"}}}"#,
+        r#"{"s": {"url": "${BASE:-https://h.example/mcp?mode=fast}"}}"#,
+        r#"{"s": {"env": {"AWS_REGION": "eu-central-1", "MODEL": "one two three"}}}"#,
         r#"{"projects": {"/home/u/p": {"folder": "/home/u/projects/one", "x": "./a/b.json"}}}"#,
     ] {
         assert_eq!(masked(text), text);
@@ -56,6 +61,9 @@ fn what_only_resembles_a_word_or_a_reference_is_hidden_in_the_place_of_a_secret(
         r#"{"s": {"passphrase": "hunter hunter"}}"#,
         r#"{"s": {"x": "hunter hunter hunter hunter"}}"#,
         r#"{"s": {"sessionId": "/hunter/hunter/x"}}"#,
+        r#"{"s": {"args": ["--password=hunter", "-e", "API_KEY=hunter", "--token", "m=hunter"]}}"#,
+        r#"{"s": {"url": "https://h.example/?key=hunter&token=hunter"}}"#,
+        r#"{"s": {"env": {"A": "${API_KEY:-hunter}", "B": "${DB_PASSWORD:-/hunter/hunter/x}"}}}"#,
         r#"{"s": {"env": {"DB_PASSWORD": "${X}/hunter"}}}"#,
     ] {
         assert!(!masked(text).contains("hunter"), "{}", masked(text));

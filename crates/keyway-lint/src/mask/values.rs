@@ -5,7 +5,8 @@ use std::ops::Range;
 use keyway_config::json::{FaultKind, Inside, Node, Tree, Value};
 
 use super::literal::{
-    address, argument, defaults, foreign, references, runs, secret, strict_runs, without,
+    PAIR_FLAGS, address, argument, defaults, foreign, references, runs, secret, strict_runs,
+    without,
 };
 use super::plain::{is_path, is_plain, is_reference};
 
@@ -100,7 +101,7 @@ impl Walk<'_> {
             ValuePlace::Word if is_word(value) => Vec::new(),
             ValuePlace::Harmless => runs(value, 0..value.len()),
             ValuePlace::CommandLine => command_line(value),
-            ValuePlace::Address => address(value),
+            ValuePlace::Address => without(address(value), &plain_query(value)),
             ValuePlace::Argument if is_plain_argument(above.previous, value) => {
                 runs(value, 0..value.len())
             }
@@ -114,10 +115,16 @@ impl Walk<'_> {
                 secret(value, 0..value.len())
             }
         };
-        let mut hidden = without(hidden, &references(value));
+        // A default is judged by the name of its variable, not by what stands around it.
+        let defaults = defaults(value);
+        let mut apart = references(value);
+        apart.extend(defaults.iter().map(|(_, range)| range.clone()));
+        apart.retain(|range| !range.is_empty());
+        apart.sort_by_key(|range| range.start);
+        let mut hidden = without(hidden, &apart);
         hidden.extend(foreign(value));
-        for default in defaults(value) {
-            hidden.extend(default_hidden(value, default));
+        for (name, default) in defaults {
+            hidden.extend(default_hidden(value, &name, default));
         }
         // What joins two variables tells nothing.
         let tells = |range: &Range<usize>| {
@@ -177,6 +184,12 @@ impl Walk<'_> {
 
 /// Says whether an argument is a word or a path behind a flag that names no credential.
 fn is_plain_argument(previous: Option<&str>, value: &str) -> bool {
+    // `--mode=read-only`, and behind `-e` also `MODE=read-only`.
+    let is_pair = value.starts_with("--") || previous.is_some_and(|it| PAIR_FLAGS.contains(&it));
+    if let Some((name, value)) = value.split_once('=').filter(|_| is_pair) {
+        let name = name.trim_start_matches('-');
+        return is_plain(name, value) || is_path(name, value);
+    }
     // A short flag does not say what it is for.
     let flag = previous.and_then(|flag| flag.strip_prefix("--"));
     let flag = flag.filter(|flag| !flag.contains('='));
@@ -207,11 +220,35 @@ fn command_line(value: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Hides a default, which is an address now and then.
-fn default_hidden(value: &str, default: Range<usize>) -> Vec<Range<usize>> {
+/// Returns where the query of an address holds words under names of no credential.
+fn plain_query(value: &str) -> Vec<Range<usize>> {
+    let Some(start) = value.find('?') else {
+        return Vec::new();
+    };
+    let mut plain = Vec::new();
+    let mut at = start + 1;
+    let query = value.get(at..).unwrap_or_default();
+    for pair in query.split_inclusive(['&', '#', ';']) {
+        let whole = pair.trim_end_matches(['&', '#', ';']);
+        if let Some((name, value)) = whole.split_once('=')
+            && is_plain(name, value)
+        {
+            plain.push(at + name.len() + 1..at + whole.len());
+        }
+        at += pair.len();
+    }
+    plain
+}
+
+/// Hides a default, which is an address, a word or a path now and then.
+fn default_hidden(value: &str, name: &str, default: Range<usize>) -> Vec<Range<usize>> {
     let text = value.get(default.clone()).unwrap_or_default();
     let hidden = if text.contains("://") {
-        address(text)
+        without(address(text), &plain_query(text))
+    } else if is_plain(name, text) {
+        Vec::new()
+    } else if is_path(name, text) {
+        runs(text, 0..text.len())
     } else {
         secret(text, 0..text.len())
     };

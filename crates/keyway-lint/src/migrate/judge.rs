@@ -266,7 +266,9 @@ pub(crate) fn fields(document: &Document) -> Fields<'_> {
 
 /// Says whether a migration moves a literal, as far as the file alone tells.
 pub(crate) fn is_movable(document: &Document, fields: &Fields<'_>, literal: &Literal) -> bool {
-    !is_own(document) && judge(document, fields, literal, false).is_ok()
+    // What is no field of an entry that is read stays; looked at first, for it is the cheap half.
+    let is_field = fields.contains_key(&literal.string_span);
+    is_field && !is_own(document) && judge(document, fields, literal, false).is_ok()
 }
 
 /// Says whether a file is a person's own, or an administrator's.

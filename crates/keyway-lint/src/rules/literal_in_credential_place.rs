@@ -5,14 +5,13 @@ use keyway_code::Code;
 use keyway_config::declared::Field;
 use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::is_copy;
-use keyway_config::document::Document;
 use keyway_config::headers::is_credential_header;
 use keyway_config::method::is_blank;
 use keyway_config::placeholder;
 use keyway_config::reference::{foreign_parts, lookalike};
 use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{in_own_syntax, named};
+use super::walk::{in_own_syntax, is_reported_as_secret, named};
 use super::{Context, Report, Rule};
 use crate::secrets::{self, is_credential_name};
 
@@ -68,13 +67,6 @@ fn is_told_elsewhere(field: &Field, in_header: bool) -> bool {
     in_header && placeholder::in_header(template, true, None)
         || lookalike(template).is_some()
         || !foreign_parts(template).is_empty()
-}
-
-/// Says whether the scanner takes the value for a credential, which is worse.
-fn is_reported_as_secret(context: &Context<'_>, document: &Document, field: &Field) -> bool {
-    context
-        .literals()
-        .any(|(other, literal)| std::ptr::eq(other, document) && literal.string_span == field.span)
 }
 
 #[cfg(test)]

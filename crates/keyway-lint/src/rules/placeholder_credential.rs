@@ -10,7 +10,7 @@ use keyway_config::placeholder;
 use keyway_config::reference::lookalike;
 use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{credential_flag, in_own_syntax, named};
+use super::walk::{credential_flag, in_own_syntax, is_reported_as_secret, named};
 use super::{Context, Report, Rule};
 use crate::secrets::{self, is_credential_name, is_credential_parameter};
 
@@ -33,7 +33,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         for (place, (role, field)) in fields.iter().enumerate() {
             let before = place.checked_sub(1).and_then(|before| fields.get(before));
             let flag = before.map(|(_, field)| field.template.as_str());
-            if let Some(found) = finding(*role, field, flag) {
+            // One value is one finding, and the worse one; an address may hold two values.
+            let is_told = |_: &Found| {
+                *role != FieldRole::Url && is_reported_as_secret(context, document, field)
+            };
+            if let Some(found) = finding(*role, field, flag).filter(|found| !is_told(found)) {
                 add(report, (document, server), (*role, field), found);
             }
         }
@@ -171,6 +175,60 @@ mod tests {
             assert_eq!(found.len(), 1, "{fields}");
             assert_eq!(found[0].severity, severity, "{fields}");
         }
+    }
+
+    /// A vendor's shape is a credential whatever stands in it, and then nothing but that.
+    #[test]
+    fn one_value_is_reported_once() {
+        use crate::rules::{Context, lint};
+
+        let random = ["A7f3K9x2Qm5Wz8Rt", "1Yb6Lc4Nd0Ve0aHjPs2u"].concat();
+        let values = [
+            format!("ghp_{random}"),
+            format!("ghp_{}", "x".repeat(36)),
+            format!("your-{random}"),
+            format!("{random}-here"),
+            format!("sk-proj-{random}{random}-xxx"),
+            format!("YOUR_TOKEN {random}"),
+            format!("<token> {random}"),
+            "YOUR_API_KEY".to_owned(),
+            "changeme".to_owned(),
+            "sk-xxxx".to_owned(),
+            "hunter2".to_owned(),
+        ];
+        let mut secrets = 0;
+        for value in values {
+            for fields in [
+                format!(
+                    r#""type": "http", "url": "https://h.example", "headers": {{"Authorization": "Bearer {value}"}}"#
+                ),
+                format!(
+                    r#""type": "http", "url": "https://h.example", "headers": {{"X-API-Key": "{value}"}}"#
+                ),
+                format!(r#""command": "x", "env": {{"API_KEY": "{value}"}}"#),
+                format!(r#""command": "x", "args": ["--api-key", "{value}"]"#),
+                format!(
+                    r#""type": "http", "url": "https://h.example", "oauth": {{"clientId": "c", "clientSecret": "{value}"}}"#
+                ),
+            ] {
+                let found = lint(&Context::new(&entry(&fields)));
+                let of_value: Vec<_> = found
+                    .iter()
+                    .map(|it| it.code.as_str())
+                    .filter(|code| {
+                        [
+                            "literal-secret",
+                            "placeholder-credential",
+                            "literal-in-credential-place",
+                        ]
+                        .contains(code)
+                    })
+                    .collect();
+                assert!(of_value.len() <= 1, "{fields}: {of_value:?}");
+                secrets += usize::from(of_value == ["literal-secret"]);
+            }
+        }
+        assert!(secrets > 10, "{secrets}");
     }
 
     #[test]

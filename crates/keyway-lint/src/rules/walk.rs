@@ -1,6 +1,6 @@
 //! How rules walk over the raw objects of entries, and how they name what they find.
 
-use keyway_config::declared::{DeclaredServer, EntryFault};
+use keyway_config::declared::{DeclaredServer, EntryFault, Field};
 use keyway_config::dialect::{Asks, Dialect, HostFieldRole};
 use keyway_config::document::{Document, Entry};
 use keyway_config::json::Object;
@@ -10,6 +10,7 @@ use keyway_config::template::environment_name;
 use keyway_config::usage::FieldRole;
 use keyway_secret::printable;
 
+use super::Context;
 use crate::secrets::is_credential_name;
 
 /// Returns every entry that is an object, loadable or not, with that object; of a repeated name
@@ -118,6 +119,17 @@ pub(super) fn by_name(document: &Document, role: FieldRole<'_>) -> Option<&'stat
         FieldRole::Header(_) => dialect.key(HostFieldRole::HeadersFromEnv),
         _ => None,
     }
+}
+
+/// Says whether the scanner takes the value for a credential, which is worse.
+pub(super) fn is_reported_as_secret(
+    context: &Context<'_>,
+    document: &Document,
+    field: &Field,
+) -> bool {
+    context
+        .literals()
+        .any(|(other, literal)| std::ptr::eq(other, document) && literal.string_span == field.span)
 }
 
 /// Says whether an argument is a flag whose value is a credential.
