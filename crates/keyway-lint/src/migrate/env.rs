@@ -312,19 +312,6 @@ fn named<'a>(
     named
 }
 
-/// Says whether a file is a person's own or the machine's, where its host reads it.
-///
-/// A file of the same name elsewhere, such as in a repository, is a copy for others.
-fn is_own(document: &Document) -> bool {
-    let Some(file) = document.file else {
-        return false;
-    };
-    let is_same_name = |path: &str| path.rsplit('/').next() == Some(file.path);
-    let mut places = document.dialect.files.iter();
-    let is_elsewhere = places.any(|other| other.path != file.path && is_same_name(other.path));
-    matches!(file.scope, FileScope::User | FileScope::System) && !is_elsewhere
-}
-
 /// Applies the replacements and returns the documents as they would be.
 fn changed_documents(
     plugin: &Plugin,

@@ -271,10 +271,17 @@ pub(crate) fn is_movable(document: &Document, fields: &Fields<'_>, literal: &Lit
     is_field && !is_own(document) && judge(document, fields, literal, false).is_ok()
 }
 
-/// Says whether a file is a person's own, or an administrator's.
+/// Says whether a file is a person's own or the machine's, where its host reads it.
+///
+/// A file of the same name elsewhere, such as in a repository, is a copy for others.
 pub(super) fn is_own(document: &Document) -> bool {
-    let scope = document.file.map(|file| file.scope);
-    matches!(scope, Some(FileScope::User | FileScope::System))
+    let Some(file) = document.file else {
+        return false;
+    };
+    let is_same_name = |path: &str| path.rsplit('/').next() == Some(file.path);
+    let mut places = document.dialect.files.iter();
+    let is_elsewhere = places.any(|other| other.path != file.path && is_same_name(other.path));
+    matches!(file.scope, FileScope::User | FileScope::System) && !is_elsewhere
 }
 
 /// Decides about one literal of a document.

@@ -86,15 +86,12 @@ fn next_step(document: &Document, literal: &Literal, is_movable: bool) -> String
         (_, Some(key)) => format!("name a variable in `{key}`"),
         (Some(written), None) if variable.is_some() => format!("use `{written}`{elsewhere}"),
         (Some(_), None) => format!("use a variable{elsewhere}"),
-        (None, None) => {
-            if let Some(asked) = asked_for(dialect, variable.unwrap_or("NAME")) {
-                return format!("{asked}; then rotate the value, since it was written down");
-            }
-            return format!(
-                "{} replaces no variables: keep the entry in a plugin and start it by `keyway run`; then rotate the value, since it was written down",
+        (None, None) => asked_for(dialect, variable.unwrap_or("NAME")).unwrap_or_else(|| {
+            format!(
+                "{} replaces no variables: keep the entry in a plugin and start it by `keyway run`",
                 dialect.name
-            );
-        }
+            )
+        }),
     };
     if is_movable {
         format!("{step}: `keyway migrate env` moves the value; {ROTATE}")

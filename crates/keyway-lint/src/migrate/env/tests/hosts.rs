@@ -299,7 +299,7 @@ fn an_extension_names_the_variable_in_its_settings() {
 
 #[test]
 fn a_bundle_asks_for_the_value_in_its_own_manifest() {
-    let text = r#"{"manifest_version": "0.3", "name": "docs", "server": {"type": "node",
+    let text = r#"{"manifest_version": "0.3", "name": "docs", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node",
         "mcp_config": {"command": "node", "args": ["--api-key=TOKEN4711"], "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
     let (plan, after) = migrated("manifest.json", text);
     for part in [
