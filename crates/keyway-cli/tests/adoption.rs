@@ -293,7 +293,7 @@ fn run_action(folder: &Folder, inputs: [&str; 4]) -> Option<Output> {
 
 #[test]
 fn action_annotates_and_fails_on_errors_only() {
-    let warned = r#"{"s": {"url": "https://h.example/mcp"}}"#;
+    let warned = r#"{"mcpServers": {"s": {"url": "https://h.example/mcp"}}}"#;
     let folder = Folder::new()
         .file("a b/mcp.json", warned)
         .file("c/.mcp.json", "{}");

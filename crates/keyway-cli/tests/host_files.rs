@@ -186,7 +186,7 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "amazon-q",
         ".amazonq/mcp.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
     ),
     (
         "claude-code",
@@ -196,27 +196,27 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "claude-desktop",
         "claude_desktop_config.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "value"}}}}"#,
     ),
     (
         "cline",
         "cline_mcp_settings.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}, "disabled": false}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${env:KEY}"}, "disabled": false}}}"#,
     ),
     (
         "codex",
         ".codex/config.toml",
-        "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nenv_vars = [\"KEY\"]\n",
+        "[mcp_servers.s]\ncommand = \"@ROOT@/server.sh\"\nenv_vars = [\"KEY\"]\n",
     ),
     (
         "continue",
         ".continue/mcpServers/s.yaml",
-        "name: s\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: s\n    command: ROOT/server.sh\n    env:\n      KEY: ${{ secrets.KEY }}\n",
+        "name: s\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: s\n    command: @ROOT@/server.sh\n    env:\n      KEY: ${{ secrets.KEY }}\n",
     ),
     (
         "copilot-cli",
         ".github/mcp.json",
-        r#"{"mcpServers": {"s": {"type": "local", "command": "ROOT/server.sh", "args": [], "tools": ["*"], "env": {"KEY": "${KEY}"}}}}"#,
+        r#"{"mcpServers": {"s": {"type": "local", "command": "@ROOT@/server.sh", "args": [], "tools": ["*"], "env": {"KEY": "${KEY}"}}}}"#,
     ),
     (
         "cursor",
@@ -226,22 +226,22 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "gemini-cli",
         ".gemini/settings.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "$KEY"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "$KEY"}}}}"#,
     ),
     (
         "goose",
         "goose/config.yaml",
-        "extensions:\n  s:\n    type: stdio\n    name: s\n    enabled: true\n    cmd: ROOT/server.sh\n    args: []\n    env_keys: [KEY]\n",
+        "extensions:\n  s:\n    type: stdio\n    name: s\n    enabled: true\n    cmd: @ROOT@/server.sh\n    args: []\n    env_keys: [KEY]\n",
     ),
     (
         "kiro",
         ".kiro/settings/mcp.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${KEY}"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${KEY}"}}}}"#,
     ),
     (
         "lm-studio",
         ".lmstudio/mcp.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "value"}}}}"#,
     ),
     (
         "mcpb",
@@ -251,17 +251,17 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "opencode",
         ".opencode/opencode.json",
-        r#"{"mcp": {"s": {"type": "local", "command": ["ROOT/server.sh"], "environment": {"KEY": "{env:KEY}"}}}}"#,
+        r#"{"mcp": {"s": {"type": "local", "command": ["@ROOT@/server.sh"], "environment": {"KEY": "{env:KEY}"}}}}"#,
     ),
     (
         "registry",
         "server.json",
-        r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": "io.example/s", "description": "d", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "runtimeHint": "ROOT/server.sh", "transport": {"type": "stdio"}, "environmentVariables": [{"name": "KEY", "isRequired": true, "isSecret": true}]}]}"#,
+        r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": "io.example/s", "description": "d", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "runtimeHint": "@ROOT@/server.sh", "transport": {"type": "stdio"}, "environmentVariables": [{"name": "KEY", "isRequired": true, "isSecret": true}]}]}"#,
     ),
     (
         "roo",
         ".roo/mcp.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
     ),
     (
         "vs-code",
@@ -271,12 +271,12 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "windsurf",
         "mcp_config.json",
-        r#"{"mcpServers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${env:KEY}"}}}}"#,
     ),
     (
         "zed",
         ".zed/settings.json",
-        r#"{"context_servers": {"s": {"command": "ROOT/server.sh", "env": {"KEY": "value"}}}}"#,
+        r#"{"context_servers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "value"}}}}"#,
     ),
 ];
 
@@ -293,7 +293,7 @@ fn one_server_of_every_host_is_loaded_approved_and_lists_its_tools() {
         let home = Folder::new();
         let folder = Folder::new().executable("server.sh", NAMED);
         let root = folder.path().to_string_lossy().into_owned();
-        let folder = folder.file(path, text.replace("ROOT", &root));
+        let folder = folder.file(path, text.replace("@ROOT@", &root));
         let run = |words: &[&str]| {
             Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
                 .env("KEYWAY_HOME", home.path())

@@ -5,7 +5,6 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::source::{Pointer, Span};
 
-use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -31,10 +30,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         return;
     }
     let whole = Span::default();
-    let message = format!(
-        "`{}` stands beside `.mcp.json`, which alone Claude Code reads; Keyway reads both",
-        shown(other.source.path())
-    );
+    let message =
+        "Claude Code reads `.mcp.json` and not the `mcp.json` beside it; Keyway reads both";
     report
         .at(&other.source, whole, &Pointer::default(), message)
         .hint("move its servers to `.mcp.json`, or give it the `$schema` of Agent Plugins");

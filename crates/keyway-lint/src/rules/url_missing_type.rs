@@ -47,17 +47,20 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 "no `type`, so {} skips the entry; Keyway takes it to be `{transport}`",
                 dialect.name
             );
-            (message, Severity::Error)
+            (message, Some(Severity::Error))
         } else if dialect.is_contract() {
             let message = format!("no `type`; taken to be `{transport}`");
-            (message, RULE.severity)
+            (message, None)
         } else {
             let message = format!("no `type`, so {} refuses the entry", dialect.name);
-            (message, Severity::Error)
+            (message, Some(Severity::Error))
         };
-        report
-            .field(document, server, &remote.url, message)
-            .severity(severity)
+        let finding = report.field(document, server, &remote.url, message);
+        let finding = match severity {
+            Some(severity) => finding.severity(severity),
+            None => finding,
+        };
+        finding
             .hint(format!("add `\"type\": \"{transport}\"`"))
             .fix(
                 Applicability::Safe,
