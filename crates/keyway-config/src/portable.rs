@@ -30,7 +30,7 @@ use crate::transport::Transport;
 pub use self::entry::{Loss, WrittenEntry, write};
 pub use self::layout::{MergeFault, merge, new_file, put, with_input, with_setting};
 pub use self::naming::{NamedCredential, NamedPlace, with_names};
-pub use self::text::{Piece, PortableText, Slot, input_id};
+pub use self::text::{Piece, PortableText, Slot, SlotDefault, input_id};
 pub use self::value::HostValue;
 
 /// A literal credential that a scanner found in a field.

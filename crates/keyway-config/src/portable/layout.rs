@@ -380,7 +380,7 @@ fn input(slot: &Slot) -> HostValue {
     ];
     if slot.is_secret {
         members.push(("password".to_owned(), HostValue::Flag(true)));
-    } else if let Some(default) = &slot.default {
+    } else if let Some(default) = slot.written_default() {
         members.push(("default".to_owned(), text(default)));
     }
     HostValue::Members(members)

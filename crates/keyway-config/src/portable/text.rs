@@ -34,14 +34,38 @@ pub struct Slot {
     /// The variable.
     pub name: String,
     /// What stands in if there is none.
-    pub default: Option<String>,
+    pub default: SlotDefault,
     /// Whether it is a credential.
     pub is_secret: bool,
-    /// Whether a default stood there that is a credential, which is never written.
-    pub has_secret_default: bool,
     /// Whether the file's own host would not fill it in: what was meant is plain, what happened
     /// until now is not the same.
     pub is_assumed: bool,
+}
+
+/// What stands in for a value that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum SlotDefault {
+    /// Nothing.
+    #[default]
+    None,
+    /// A text.
+    Text(String),
+    /// A credential that the file has; it is not kept, and never written.
+    Credential,
+}
+
+impl SlotDefault {
+    fn of(text: Option<String>) -> Self {
+        text.map_or(Self::None, Self::Text)
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::None | Self::Credential => None,
+        }
+    }
 }
 
 impl Slot {
@@ -50,9 +74,8 @@ impl Slot {
     pub fn credential(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            default: None,
+            default: SlotDefault::None,
             is_secret: true,
-            has_secret_default: false,
             is_assumed: false,
         }
     }
@@ -61,13 +84,13 @@ impl Slot {
     /// the server works without.
     #[must_use]
     pub fn written_default(&self) -> Option<&str> {
-        let default = self.default.as_deref();
+        let default = self.default.text();
         default.filter(|default| !self.is_secret || default.is_empty())
     }
 
     /// Says whether the file has a default that is not written anywhere.
     pub(super) fn loses_default(&self) -> bool {
-        self.has_secret_default || self.default.is_some() && self.written_default().is_none()
+        self.default != SlotDefault::None && self.written_default().is_none()
     }
 }
 
@@ -120,19 +143,20 @@ impl PortableText {
                 .find(|it| without_prefix(&it.variable) == slot.name);
             if let Some(prompt) = found {
                 slot.is_secret |= prompt.is_secret;
-                slot.default = slot.default.take().or_else(|| prompt.default.clone());
+                if slot.default == SlotDefault::None {
+                    slot.default = SlotDefault::of(prompt.default.clone());
+                }
             }
         }
     }
 
     /// Puts a slot wherever `value` stands, defaults included.
     pub(super) fn with_slot(self, value: &str, variable: &str) -> Self {
-        let slot = |default| {
+        let slot = || {
             Piece::Slot(Slot {
                 name: variable.to_owned(),
-                default,
+                default: SlotDefault::None,
                 is_secret: true,
-                has_secret_default: false,
                 is_assumed: false,
             })
         };
@@ -142,21 +166,15 @@ impl PortableText {
                 Piece::Literal(literal) if !value.is_empty() => {
                     for (index, between) in literal.split(value).enumerate() {
                         if index > 0 {
-                            text.push(slot(None));
+                            text.push(slot());
                         }
                         text.push(Piece::Literal(between.to_owned()));
                     }
                 }
-                Piece::Slot(found)
-                    if found
-                        .default
-                        .as_deref()
-                        .is_some_and(|it| it.contains(value)) =>
-                {
+                Piece::Slot(found) if found.default.text().is_some_and(|it| it.contains(value)) => {
                     text.push(Piece::Slot(Slot {
-                        default: None,
+                        default: SlotDefault::Credential,
                         is_secret: true,
-                        has_secret_default: true,
                         ..found
                     }));
                 }
@@ -227,10 +245,10 @@ impl PortableText {
         for piece in &self.pieces {
             match piece {
                 Piece::Slot(slot) if !slot.is_secret && syntax.write(&slot.name).is_none() => {
-                    match &slot.default {
+                    match slot.default.text() {
                         Some(default) => {
                             noted.fixed.push(slot.name.clone());
-                            text.push(Piece::Literal(default.clone()));
+                            text.push(Piece::Literal(default.to_owned()));
                         }
                         None => text.push(piece.clone()),
                     }
@@ -247,9 +265,8 @@ impl PortableText {
         pieces
             .map(|piece| match piece {
                 Piece::Slot(slot) => Piece::Slot(Slot {
-                    default: None,
+                    default: SlotDefault::None,
                     is_secret: false,
-                    has_secret_default: false,
                     is_assumed: false,
                     ..slot
                 }),
@@ -380,9 +397,8 @@ fn of_variable(name: &str, default: Option<String>, is_secret: &dyn Fn(&str) -> 
     let own = without_prefix(name);
     Piece::Slot(Slot {
         name: own.to_owned(),
-        default,
+        default: SlotDefault::of(default),
         is_secret: is_secret(own),
-        has_secret_default: false,
         is_assumed: false,
     })
 }

@@ -284,8 +284,24 @@ fn the_folder_of_a_host_that_is_not_known_is_searched_and_that_of_a_tool_is_not(
     let found = found_below(&folder);
     assert_eq!(
         found,
-        ["claude-code junie", "claude-code new", "claude-code q"]
+        ["amazon-q q", "claude-code junie", "claude-code new"]
     );
+}
+
+#[test]
+fn goose_and_windsurf_are_found_without_their_folders() {
+    let goose = "GOOSE_MODEL: m\nextensions:\n  g:\n    type: stdio\n    cmd: x\n    args: []\n";
+    let folder = Folder::new()
+        .file("deploy/agent.yaml", goose)
+        .file(
+            "mcp_config.json",
+            r#"{"mcpServers": {"w": {"command": "x"}}}"#,
+        )
+        .file(
+            "ci.yaml",
+            "extensions:\n  - one\ntype: x\njobs:\n  cmd: y\n",
+        );
+    assert_eq!(found_below(&folder), ["goose g", "windsurf w"]);
 }
 
 #[test]
