@@ -134,6 +134,47 @@ fn tools_of_a_server_that_is_down_at_the_start_are_those_of_the_last_look() {
     drop(client.leave());
 }
 
+/// Two plugins may have the same name, and one must not speak for the other while that is down.
+#[test]
+fn tools_of_a_local_server_are_remembered_for_its_own_plugin_alone() {
+    let server = r##"#!/bin/sh
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+  *'"method":"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+  *'"method":"tools/list"'*) result='{"tools":[{"name":"TOOL","inputSchema":{"type":"object"}}]}' ;;
+  *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"##;
+    let entry = r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#;
+    let folder = Folder::new();
+    for plugin in ["one", "two"] {
+        folder.put(&format!("{plugin}/acme/.mcp.json"), entry);
+    }
+    let folder = folder
+        .executable("one/acme/server.sh", "#!/bin/sh\nexit 3\n")
+        .executable("two/acme/server.sh", server.replace("TOOL", "of_two"));
+    let keyway = || Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
+    // There is a vault.
+    drop(Gateway::token(keyway(), &["--name", "n"]));
+    let tools = |plugin: &str| {
+        let at = folder.at(&format!("{plugin}/acme"));
+        let run = keyway()
+            .args(["run", "--trust", "s", "--config"])
+            .args([at.as_os_str()]);
+        let mut client = testkit::Client::start(&run);
+        let tools = client.tools();
+        drop(client.leave());
+        tools
+    };
+    assert_eq!(tools("two"), ["of_two"]);
+    assert_eq!(tools("one"), ["status"], "its own were never seen");
+    folder.put("two/acme/server.sh", "#!/bin/sh\nexit 3\n");
+    assert_eq!(tools("two"), ["of_two", "status"]);
+}
+
 /// A token that is renewed ahead of its end is kept even if the client leaves meanwhile: by then the
 /// old one is spent.
 #[test]
