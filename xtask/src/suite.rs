@@ -90,7 +90,7 @@ pub(crate) fn run(
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Extent {
     Usual,
-    /// With an optimised build, and ten minutes for each fuzz target.
+    /// With an optimised build, and ten million executions of each fuzz target.
     Long,
 }
 

@@ -150,9 +150,14 @@ fn a7_an_attacker_gets_no_code_of_the_honest_server() {
         crate::oauth::testing::PRM,
         [crate::oauth::testing::Reply::json(200, &listed)],
     );
+    // A person who was asked about that page said yes.
+    kit.person.go_anywhere();
     kit.person.will([Deed::with_iss(AS)]);
     let error = kit.call(&kit.oauth()).unwrap_err();
     assert_eq!(error.code(), Code::IssuerMismatch);
+    assert_eq!(kit.person.windows(), 1);
+    let error = cause(error);
+    assert!(matches!(error, OAuthError::MixUp { .. }), "{error}");
     let journal = kit.world.journal();
     assert!(journal.iter().all(|seen| !seen.text().contains("code-1")));
 }
