@@ -98,5 +98,5 @@ impl Changes {
 }
 
 const OLDER_VERSION: &str =
-    "it was approved with an earlier version of Keyway, which looked at less than this one";
+    "it was approved with an earlier version of Keyway, which checked less than this one";
 const MOST_FILES: usize = 20;

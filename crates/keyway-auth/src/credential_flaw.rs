@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub enum CredentialFlaw {
     /// An example was never filled in.
     Placeholder,
-    /// The scheme stands twice.
+    /// The scheme appears twice.
     DoubledScheme,
     /// There is no scheme.
     MissingScheme,
@@ -57,9 +57,9 @@ impl fmt::Display for CredentialFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Placeholder => "it is a placeholder",
-            Self::DoubledScheme => "its scheme stands twice",
+            Self::DoubledScheme => "its scheme appears twice",
             Self::MissingScheme => "it has no scheme such as `Bearer `",
-            Self::Blank => "it has a blank where none belongs",
+            Self::Blank => "it has whitespace where none belongs",
             Self::BlankAround => "it begins or ends with a blank, which is not sent",
             Self::Expired { ago } => return write!(f, "it ended {} ago", lasting(*ago)),
         })

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use self::value::{List, Members, Value};
 
-/// One JSON object of at most 1 MiB, of which no member stands twice.
+/// One JSON object of at most 1 MiB, in which no member appears twice.
 pub struct Document {
     members: HashMap<String, Member>,
 }
@@ -207,8 +207,8 @@ pub enum DocumentError {
     /// It has more than 1000 members.
     #[error("it has more than {MAX_MEMBERS} members")]
     TooManyMembers,
-    /// A member stands twice; readers differ in which one they take.
-    #[error("`{field}` stands twice in it")]
+    /// A member appears twice; readers differ in which one they take.
+    #[error("`{field}` appears twice")]
     Repeated {
         /// Which.
         field: String,

@@ -102,7 +102,7 @@ pub enum EndpointError {
     #[error("it is longer than {MAX_LENGTH} characters")]
     TooLong,
     /// It holds a blank, a backslash or something invisible.
-    #[error("it holds a character that no address may hold")]
+    #[error("it contains a character that is not allowed in a URL")]
     Characters,
     /// It is neither `https` nor `http`.
     #[error("its scheme is not https")]
@@ -117,7 +117,7 @@ pub enum EndpointError {
     #[error("it has a fragment")]
     Fragment,
     /// The host is missing, or written in an unusual form.
-    #[error("its host is not a name or an address as usually written")]
+    #[error("its host is neither a name nor an address in the usual form")]
     Host,
     /// It has a query, where a name of an issuer stands.
     #[error("it has a query")]

@@ -30,18 +30,18 @@ pub fn parse(output: &[u8]) -> Result<Vec<(HeaderName, HeaderValue)>, HelperFaul
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| fault("a name is not a header name"))?;
         if headers.iter().any(|(other, _)| *other == name) {
-            return Err(fault("a header stands twice"));
+            return Err(fault("a header appears twice"));
         }
         if is_transport_owned(name.as_str()) {
-            return Err(fault("a header belongs to the transport"));
+            return Err(fault("a header is set by the transport"));
         }
         if value.is_empty() || value.len() > MAX_VALUE_BYTES || !is_header_value(&value) {
             return Err(fault(
-                "a value is empty, too long or holds what a header cannot",
+                "a value is empty, too long or not allowed in a header",
             ));
         }
         let value = HeaderValue::from_str(&value)
-            .map_err(|_| fault("a value holds what a header cannot"))?;
+            .map_err(|_| fault("a value contains what a header cannot"))?;
         headers.push((name, value));
     }
     Ok(headers)
@@ -104,7 +104,7 @@ mod tests {
             "TE",
         ] {
             let printed = format!(r#"{{"{name}": "x"}}"#);
-            let why = "a header belongs to the transport";
+            let why = "a header is set by the transport";
             let refused = parse(printed.as_bytes());
             assert!(
                 matches!(refused, Err(HelperFault::Output { why: found }) if found == why),

@@ -182,7 +182,7 @@ pub enum JoseError {
     #[error("the key is damaged or of an unknown kind")]
     Rejected,
     /// We do not sign by this algorithm.
-    #[error("the algorithm is none of ES256, ES384, EdDSA, RS256, PS256")]
+    #[error("the algorithm is not one of ES256, ES384, EdDSA, RS256, PS256")]
     UnknownAlgorithm,
     /// The key cannot sign by this algorithm.
     #[error("the key cannot be used with {algorithm}")]

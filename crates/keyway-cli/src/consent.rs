@@ -117,11 +117,11 @@ impl Presenter for Terminal {
         text.push_str(&scopes(&question.scopes, &[]));
         let (page, code) = (question.page.as_str(), printable(&question.code));
         text.push_str(&format!(
-            "Open {page} on any device and type in:\n\n    {code}\n\n"
+            "Open {page} on any device and enter:\n\n    {code}\n\n"
         ));
         if let Some(complete) = &question.complete {
             text.push_str(&format!(
-                "or open this, which has the code in it:\n{complete}\n"
+                "or open this URL, which contains the code:\n{complete}\n"
             ));
         }
         ASKING.store(true, Ordering::Relaxed);

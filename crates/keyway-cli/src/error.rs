@@ -42,7 +42,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Install(#[from] InstallError),
     /// A word is the name of a server here, and a folder or file with servers of its own.
-    #[error("`{word}` is a server of this plugin, and a plugin of its own")]
+    #[error("`{word}` is both a server of this plugin and a plugin of its own")]
     ServerOrPath { word: String },
     /// Two plugins have one name, so that no token could tell them apart.
     #[error(
@@ -56,7 +56,7 @@ pub(crate) enum CliError {
         one: PathBuf,
         other: PathBuf,
     },
-    /// One plugin stands twice on the command line.
+    /// One plugin is given twice on the command line.
     #[error("the plugin at `{}` is given twice", shown(path))]
     DuplicatePlugin { path: PathBuf },
     /// A check gave up.
@@ -89,7 +89,7 @@ pub(crate) enum CliError {
         source: Box<Self>,
     },
     /// Several variables feed the credential, or none.
-    #[error("{}", if names.is_empty() { "no variable feeds the credential of this server" } else { "several variables feed this server" })]
+    #[error("{}", if names.is_empty() { "this server's credential uses no variable" } else { "this server's credential uses several variables" })]
     WhichVariable { names: Vec<String> },
     /// A server's access token stays here.
     #[error(transparent)]
@@ -128,7 +128,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// There is nothing to open the key with.
-    #[error("`{}` is not set, so that the key cannot be opened", printable(name))]
+    #[error("`{}` is not set, so the key cannot be decrypted", printable(name))]
     NoPassphrase { name: String },
     /// A file with arguments cannot be read.
     #[error("cannot read `{}`", path.display())]
@@ -141,7 +141,7 @@ pub(crate) enum CliError {
         near: Option<String>,
     },
     /// The tool takes other arguments; nothing was sent.
-    #[error("`{}` cannot be called like this: {}", printable(tool), problems.join("; "))]
+    #[error("`{}` cannot be called with these arguments: {}", printable(tool), problems.join("; "))]
     BadArguments {
         tool: String,
         problems: Vec<String>,
@@ -342,7 +342,7 @@ impl CliError {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
             Self::PluginNameCollision { .. } => Some(
-                "tokens tell plugins apart by their names: change `name` in the manifest of one, or its folder's"
+                "gateway tokens identify plugins by name: change `name` in the manifest of one, or rename its folder"
                     .to_owned(),
             ),
             Self::ServerOrPath { word } => Some(format!(

@@ -50,7 +50,7 @@ impl Fault {
         };
         let said = info.payload().downcast_ref::<&'static str>();
         let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-        let message = format!("Keyway met a fault of its own, at {place}{said}");
+        let message = format!("internal error in Keyway, at {place}{said}");
         Self { message }
     }
 

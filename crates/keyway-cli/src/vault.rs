@@ -115,7 +115,7 @@ fn choice() -> Result<Option<SourceKind>, CliError> {
         Some("passphrase") => Ok(Some(SourceKind::Passphrase)),
         Some("file") => Ok(Some(SourceKind::KeyFile)),
         Some(_) => Err(CliError::Usage {
-            what: "`KEYWAY_KEY_SOURCE` is none of `keyring`, `passphrase` and `file`",
+            what: "`KEYWAY_KEY_SOURCE` must be `keyring`, `passphrase` or `file`",
         }),
         None => Ok(ProcessEnvironment::passphrase_file().map(|_| SourceKind::Passphrase)),
     }

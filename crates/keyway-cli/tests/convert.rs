@@ -68,7 +68,7 @@ fn import_adds_the_entries_to_mcp_json_and_no_value() {
     let canary = Canary::literal(&token());
     assert_eq!(canary.leak(&written), None);
     assert_eq!(canary.leak(&outcome.everything()), None);
-    assert!(outcome.stderr.contains("needs the credential `SUPABASE_ACCESS_TOKEN`; its value still stands at `/mcpServers/db/env/SUPABASE_ACCESS_TOKEN`"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("needs the credential `SUPABASE_ACCESS_TOKEN`; its value is still at `/mcpServers/db/env/SUPABASE_ACCESS_TOKEN`"), "{}", outcome.stderr);
     assert!(
         outcome
             .stderr
@@ -80,7 +80,7 @@ fn import_adds_the_entries_to_mcp_json_and_no_value() {
     let again = run(&folder, &["import", "cursor", "--write"]);
     assert_eq!(again.code, 1);
     assert!(
-        again.stderr.contains("there is an entry `docs` already"),
+        again.stderr.contains("entry `docs` already exists"),
         "{}",
         again.stderr
     );

@@ -58,7 +58,7 @@ fn seed_5_7_7_a_literal_becomes_a_variable_that_is_listed_and_kept() {
     export SUPABASE_ACCESS_TOKEN=…
     --- stderr
     warning[rotate-token]: the value of `SUPABASE_ACCESS_TOKEN` was written down in `.mcp.json`, which is in version control: everyone with its history has the value
-      help: get a new one from the issuer, put it in the place of the old, and revoke the old
+      help: get a new one from the issuer, replace the old one with it, and revoke the old one
     moved 1 literal to 1 variable
     `set -a; . ./.env; set +a` loads the values into the shell
     --- exit 0
@@ -139,7 +139,7 @@ fn without_write_the_changes_are_shown_and_none_is_made() {
     export SUPABASE_ACCESS_TOKEN=…
     --- stderr
     warning[rotate-token]: the value of `SUPABASE_ACCESS_TOKEN` was written down in `.mcp.json`, where others may have read it
-      help: get a new one from the issuer, put it in the place of the old, and revoke the old
+      help: get a new one from the issuer, replace the old one with it, and revoke the old one
     would move 1 literal to 1 variable; `--write` does it
     --- exit 0
     "#);
@@ -503,7 +503,7 @@ fn json_names_files_and_variables_and_no_value() {
           "server": null,
           "source": null,
           "message": "the value of `SUPABASE_ACCESS_TOKEN` was written down in `.mcp.json`, where others may have read it",
-          "hint": "get a new one from the issuer, put it in the place of the old, and revoke the old"
+          "hint": "get a new one from the issuer, replace the old one with it, and revoke the old one"
         }
       ],
       "changes": [

@@ -21,7 +21,7 @@ const VALUE: &str = "vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5";
 fn assert_place_only(outcome: &Outcome, place: &str, payload: &str) {
     let all = outcome.everything();
     assert_eq!(outcome.code, 1, "{all}");
-    let told = "error: Keyway met a fault of its own, at ";
+    let told = "error: internal error in Keyway, at ";
     let line = outcome.stderr.lines().find(|line| line.starts_with(told));
     assert!(line.is_some_and(|line| line.contains(place)), "{all}");
     assert!(!all.contains(payload), "{all}");

@@ -340,7 +340,7 @@ codes! {
         UnusedSuppression "unused-suppression"
         UrlMissingType "url-missing-type"
         WhitespaceInValue "whitespace-in-value" => CHALLENGE REFUSED Failed Person NO
-            "set the variable without the blank; then keyway doctor SERVER"
+            "set the variable without the whitespace; then keyway doctor SERVER"
         WrongHeaderFormat "wrong-header-format" => CHALLENGE REFUSED Failed Person NO
             "keyway check --fix --unsafe-fixes; then keyway doctor SERVER"
     }

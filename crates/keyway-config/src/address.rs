@@ -118,7 +118,7 @@ pub enum AddressError {
         transport: Transport,
     },
     /// A variable stands in the scheme.
-    #[error("variable `{name}` stands where the scheme is; a value cannot choose it")]
+    #[error("variable `{name}` is in the scheme, which must be literal")]
     VariableInScheme {
         /// Its name.
         name: String,
@@ -130,7 +130,7 @@ pub enum AddressError {
     #[error("the address has a fragment, which servers never see")]
     Fragment,
     /// A blank, a backslash or a control character.
-    #[error("the address has a blank, a backslash or a control character")]
+    #[error("the address contains a space, a backslash or a control character")]
     BadCharacter,
     /// The host or the port is not valid.
     #[error("the host or port of the address is not valid")]
@@ -142,7 +142,7 @@ pub enum AddressError {
         plain: String,
     },
     /// A variable that holds a credential would become part of a name that is looked up.
-    #[error("variable `{name}` looks like a credential and stands in the host")]
+    #[error("variable `{name}` looks like a credential and is part of the host")]
     CredentialInHost {
         /// Its name.
         name: String,
@@ -184,7 +184,7 @@ pub enum AddressError {
     #[error("the address is not encrypted")]
     Insecure,
     /// Used inside [`Address::check`]: without the variables nothing can be said.
-    #[error("the address is known only once its variables are")]
+    #[error("the address is not known before its variables are")]
     NotKnownYet,
 }
 

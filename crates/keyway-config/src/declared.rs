@@ -292,7 +292,7 @@ pub enum EntryFault {
         /// What it is.
         found: &'static str,
     },
-    /// A key stands twice, so that readers disagree about what it says.
+    /// A key appears twice, so that readers disagree about what it says.
     RepeatedKey,
     /// The file has more entries than a file may have.
     TooMany,

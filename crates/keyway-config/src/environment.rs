@@ -291,7 +291,12 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec
     let lower = word.to_ascii_lowercase();
     let mut scored: Vec<(f64, &str)> = candidates
         .filter(|candidate| *candidate != word && candidate.len() <= LONGEST_WORD)
-        .map(|candidate| (likeness(&lower, &candidate.to_ascii_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                similarity(&lower, &candidate.to_ascii_lowercase()),
+                candidate,
+            )
+        })
         .filter(|(score, _)| *score > ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
@@ -299,7 +304,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec
 }
 
 /// Says how alike two words are, from 0 to 1; one wrong letter in a short word is little.
-fn likeness(word: &str, other: &str) -> f64 {
+fn similarity(word: &str, other: &str) -> f64 {
     let score = strsim::jaro_winkler(word, other);
     let is_slip = word.len() >= SHORTEST_SLIP && strsim::osa_distance(word, other) == 1;
     if is_slip { score.max(SLIP) } else { score }

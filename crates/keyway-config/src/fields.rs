@@ -155,7 +155,7 @@ pub const ENTRY: &[FieldSpec] = &[
         "trust",
         Both,
         Note,
-        "Read by other hosts; trust is the person's to give",
+        "Read by other hosts; only the person can approve an entry",
     ),
 ];
 
@@ -183,13 +183,13 @@ pub const OAUTH: &[FieldSpec] = &[
         "callbackPort",
         Remote,
         Port,
-        "Port on which the browser comes back; any free one if absent",
+        "Port that the browser is redirected to; any free one if absent",
     ),
     spec(
         "redirectUri",
         Remote,
         Address,
-        "Where the browser comes back, on this machine",
+        "Where the browser is redirected to, on this machine",
     ),
     spec(
         "authServerMetadataUrl",
@@ -236,7 +236,7 @@ pub const HELPER: &[FieldSpec] = &[
         "ttlMs",
         Remote,
         Milliseconds,
-        "How long the headers stay good",
+        "How long the headers stay valid",
     ),
     spec(
         "timeoutMs",

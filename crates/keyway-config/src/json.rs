@@ -239,7 +239,7 @@ impl FaultKind {
         match self {
             Self::Empty => "the file is empty",
             Self::Comment => "comments are not allowed",
-            Self::UnclosedComment => "this comment never ends",
+            Self::UnclosedComment => "this comment is not closed",
             Self::TrailingComma => "a comma before a closing bracket is not allowed",
             Self::MissingComma => "a comma is missing here",
             Self::MissingColon => "a colon is missing after this key",
@@ -248,8 +248,8 @@ impl FaultKind {
             Self::UnclosedString => "this string has no closing quote",
             Self::UnclosedBracket => "this bracket is never closed",
             Self::StrayBracket => "this bracket closes nothing",
-            Self::SingleQuotes => "strings take double quotes",
-            Self::UnquotedKey => "keys take double quotes",
+            Self::SingleQuotes => "strings need double quotes",
+            Self::UnquotedKey => "keys need double quotes",
             Self::BadEscape => "unknown escape in a string",
             Self::LoneSurrogate => "half of a surrogate pair",
             Self::ControlCharacter => "raw control character in a string",
@@ -257,7 +257,7 @@ impl FaultKind {
             Self::TrailingText => "text after the end of the document",
             Self::TooDeep => "nested too deeply",
             Self::Toml => "reading stopped here",
-            Self::Yaml => "reading stopped here, or what aliases stand for is too much",
+            Self::Yaml => "reading stopped here, or the aliases expand to too much",
         }
     }
 

@@ -45,7 +45,7 @@ pub enum OAuthFaultKind {
         missing: &'static str,
     },
     /// A secret that is not a reference.
-    #[error("`clientSecret` must be nothing but a `${{VAR}}`")]
+    #[error("`clientSecret` must be a single `${{VAR}}`")]
     LiteralSecret,
     /// An endpoint without encryption.
     #[error("`{field}` must be an `https` address")]
@@ -54,7 +54,7 @@ pub enum OAuthFaultKind {
         field: String,
     },
     /// The browser would come back to another machine.
-    #[error("`redirectUri` must lead back to this machine")]
+    #[error("`redirectUri` must be a loopback address")]
     RedirectElsewhere,
     /// A resource that is not an address.
     #[error("`resource` must be an address or `omit`")]

@@ -71,7 +71,7 @@ pub enum ExpandError {
         near: Vec<String>,
     },
     /// The template has a `${…}` of another host's syntax.
-    #[error("`{text}` is not a variable of this contract")]
+    #[error("`{text}` is not a valid variable reference")]
     Foreign {
         /// As written.
         text: String,

@@ -32,7 +32,7 @@ pub enum DemoError {
     #[error("cannot use the demo vault")]
     Vault(#[from] VaultError),
     /// The system has no random numbers.
-    #[error("the operating system gives no random bytes")]
+    #[error("cannot get random bytes from the operating system")]
     NoRandomness,
     /// The helper or the stdio server was started without what it needs.
     #[error("`{name}` is not set, or is not what this server expects")]

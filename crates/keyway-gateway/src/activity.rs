@@ -198,9 +198,9 @@ impl RequestRecorder {
     }
 
     /// Finds out which of all servers the request went to.
-    pub(crate) fn resolve_server(&self, roster: &AggregateMembers) {
+    pub(crate) fn resolve_server(&self, members: &AggregateMembers) {
         let target = self.target.as_ref();
-        if let Some(server_id) = target.and_then(|it| roster.server_of(it)) {
+        if let Some(server_id) = target.and_then(|it| members.server_of(it)) {
             let _first = self.server_id.set(server_id);
         }
     }

@@ -171,7 +171,7 @@ fn client_view(found: &SurveyedClient) -> ClientView {
     let ours = of_user().filter(is_ours).map(|it| {
         let wrong = match (&it.broken, &it.shadowed_by) {
             (Some(_), _) => Some("does not work: its program or its plugin is gone"),
-            (None, Some(_)) => Some("another entry of the same name counts instead"),
+            (None, Some(_)) => Some("another entry of the same name takes precedence"),
             (None, None) => None,
         };
         (it.name.clone(), wrong)

@@ -477,13 +477,13 @@ impl<'a> TokenStore<'a> {
 #[non_exhaustive]
 pub enum IssueError {
     /// There is one of that name.
-    #[error("there is a token named `{name}` already")]
+    #[error("a token named `{name}` already exists")]
     NameTaken {
         /// The name.
         name: String,
     },
     /// The operating system gave no random bytes.
-    #[error("the operating system gives no random bytes")]
+    #[error("cannot get random bytes from the operating system")]
     NoRandomness,
     /// The vault cannot be used.
     #[error(transparent)]

@@ -126,7 +126,7 @@ impl LocalBackend {
     ) -> Host {
         let screen = DashboardPresenter::new(id, &self.records, WantedBy::Client);
         let host = host.with_presenter(Arc::new(SharedPresenter::new(terminal, screen)));
-        host.with_redaction_values(self.records.supplied(id))
+        host.with_redaction_values(self.records.redaction_values(id))
     }
 
     fn plugins(&self) -> Vec<Arc<Loaded>> {
@@ -502,7 +502,7 @@ fn changed(id: &ServerId) -> Box<Diagnosis> {
     let mut found = Diagnosis::new(&*id.plugin, &*id.name);
     found.state = code.state();
     found.code = Some(code);
-    found.message = "the entry has changed since it was shown, so that nothing was approved".into();
+    found.message = "the entry has changed since it was shown, so nothing was approved".into();
     found.hint = Some("read it again, as it is now".to_owned());
     Box::new(found)
 }

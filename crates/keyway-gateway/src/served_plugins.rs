@@ -149,7 +149,7 @@ impl ServedPlugins {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Harden`] if the operating system gives no random bytes.
+    /// Returns [`Error::Harden`] if cannot get random bytes from the operating system.
     pub fn new(
         plugins: Vec<(PathBuf, Plugin)>,
         backend: &Arc<LocalBackend>,
@@ -163,7 +163,8 @@ impl ServedPlugins {
                 None => host,
             }
         };
-        let no_randomness = || std::io::Error::other("the operating system gives no random bytes");
+        let no_randomness =
+            || std::io::Error::other("cannot get random bytes from the operating system");
         let key = FingerprintKey::random().ok_or_else(no_randomness);
         let plugins = plugins.into_iter().map(|(path, plugin)| WatchedPlugin {
             path,
@@ -263,7 +264,7 @@ impl ServedPlugins {
         let settings = self.settings.again();
         if settings != self.settings {
             self.settings = settings;
-            self.say("`config.toml` has changed; what it says counts after a restart");
+            self.say("`config.toml` has changed; restart the gateway to apply it");
         }
         let (stamps, vault) = (self.stamps.again(), self.vault.again());
         let has_new_files = stamps != self.stamps || std::mem::take(&mut self.in_doubt);
@@ -396,7 +397,7 @@ impl ServedPlugins {
                 if let Some(trouble) = &trouble {
                     self.say(trouble);
                 } else if watched.loaded.is_some() {
-                    self.say(&format!("{} is read again", shown(&watched.path)));
+                    self.say(&format!("reloaded {}", shown(&watched.path)));
                 }
             }
             watched.told = trouble;
@@ -424,7 +425,7 @@ impl ServedPlugins {
                     return watched.told.clone();
                 }
                 watched.loaded = None;
-                return Some(format!("{path} is gone, and its servers with it"));
+                return Some(format!("{path} is gone; its servers were removed"));
             }
             Err(error) => return Some(format!("{path}: {error}; {goes_on}")),
         };

@@ -50,7 +50,7 @@ pub fn section(plugin: &Plugin) -> String {
 #[non_exhaustive]
 pub enum ReadmeFault {
     /// It is not UTF-8, or too large.
-    #[error("it is not a text that can be read whole")]
+    #[error("it is not UTF-8, or too large")]
     NotText,
     /// A marker is missing, repeated or in the wrong order.
     #[error("its markers do not enclose one section")]

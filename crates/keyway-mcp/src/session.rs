@@ -385,7 +385,7 @@ const MAX_PAGES: usize = 1000;
 /// For all pages of one list together.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 const ENDLESS_LIST: SessionError = SessionError::Protocol {
-    what: "a list without an end",
+    what: "an endless list",
 };
 
 #[cfg(test)]

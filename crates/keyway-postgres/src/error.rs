@@ -33,7 +33,7 @@ pub enum PostgresError {
         path: PathBuf,
     },
     /// No usable certificate of an authority was found.
-    #[error("no certificate of an authority can be read, so no server can be verified")]
+    #[error("cannot read any CA certificate, so the server cannot be verified")]
     Certificates,
     /// The database does not answer.
     #[error("the database cannot be reached")]
@@ -50,7 +50,7 @@ pub enum PostgresError {
         source: ServerError,
     },
     /// Between us and the database stands a pooler that shares sessions between transactions.
-    #[error("a connection pooler in transaction mode stands before the database")]
+    #[error("the database is behind a connection pooler in transaction mode")]
     Pooler,
     /// The server is older than what is supported.
     #[error("the database runs PostgreSQL {found}, and 15 is the oldest that works")]
@@ -167,7 +167,7 @@ pub enum AddressFault {
 #[non_exhaustive]
 pub enum WrapError {
     /// The wrapped key was changed, or belongs to another key or purpose.
-    #[error("a wrapped key does not open")]
+    #[error("a wrapped key cannot be unwrapped")]
     Rejected,
     /// What holds the wrapping key does not answer.
     #[error("the holder of the wrapping key does not answer")]

@@ -10,7 +10,7 @@ use crate::Secret;
 
 /// The operating system gave no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the operating system gives no random bytes")]
+#[error("cannot get random bytes from the operating system")]
 pub struct NoRandomness;
 
 /// Returns 256 random bits as 43 characters of unpadded base64url, valid in every part of a URL.

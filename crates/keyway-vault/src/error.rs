@@ -68,10 +68,10 @@ pub enum VaultError {
     #[error("the keyring is locked")]
     KeyringLocked,
     /// The keyring asked the person for its password and got none.
-    #[error("the keyring stays locked: its password was not given")]
+    #[error("the keyring is still locked: its password was not entered")]
     KeyringRefused,
     /// There is no keyring here.
-    #[error("the keyring cannot be asked: {missing}")]
+    #[error("cannot use the keyring: {missing}")]
     NoKeyring {
         /// What is missing.
         missing: KeyringAbsence,
@@ -99,7 +99,7 @@ pub enum VaultError {
         recorded: SourceKind,
     },
     /// The source gave a key, but not the one that seals this vault.
-    #[error("{from} holds another key than the one that seals this vault")]
+    #[error("{from} holds a different key than the one that seals this vault")]
     WrongKey {
         /// The source that was asked.
         from: SourceKind,
@@ -249,7 +249,7 @@ impl VaultError {
             Self::NetworkFileSystem { .. } | Self::NoLocks { .. } => {
                 "set `KEYWAY_HOME` to a folder on a local disk".to_owned()
             }
-            Self::RelativePath { .. } => "give the path from `/` on".to_owned(),
+            Self::RelativePath { .. } => "give an absolute path".to_owned(),
             Self::KeyringLocked | Self::KeyringRefused => {
                 "unlock the keyring, then try again; nothing was changed. For a new vault, \
                  `KEYWAY_KEY_SOURCE=file` keeps the key in a file instead"

@@ -44,7 +44,7 @@ pub enum LoadError {
         path: String,
     },
     /// Neither the folder nor those above it have a file with entries.
-    #[error("no MCP configuration here, nor above in the same repository")]
+    #[error("no MCP configuration in this folder or above it in the repository")]
     NothingFound,
 }
 

@@ -124,7 +124,7 @@ impl Settings {
     }
 }
 
-/// Flags that count where neither the command line nor the environment says otherwise.
+/// Defaults for flags that neither the command line nor the environment sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Defaults {
@@ -150,7 +150,7 @@ pub struct Network {
     pub proxy: Option<Secret<String>>,
     /// Hosts, domains and networks that are reached directly.
     pub no_proxy: Vec<String>,
-    /// Files of root certificates to believe as well.
+    /// Files of additional root certificates to trust.
     pub roots: Vec<PathBuf>,
     /// The certificate for servers that ask for one.
     pub client_certificate: Option<ClientCertificate>,

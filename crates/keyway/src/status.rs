@@ -49,7 +49,7 @@ pub struct VariableStatus<'a> {
 
 /// Returns the servers of a plugin in the order of its files.
 ///
-/// Of a name that stands twice the last is listed, which is the manifest's; entries beyond the
+/// Of a name that appears twice the last is listed, which is the manifest's; entries beyond the
 /// limit of a file are left out.
 #[must_use]
 pub fn of<'a>(plugin: &'a Plugin, scope: &Scope<'_>) -> Vec<ServerStatus<'a>> {

@@ -55,7 +55,7 @@ pub enum KeepError {
     #[error("the value is longer than {MAX_VALUE_BYTES} bytes")]
     TooLong,
     /// No environment can hold it.
-    #[error("the value holds a zero byte")]
+    #[error("the value contains a NUL byte")]
     ZeroByte,
     /// The vault cannot be used.
     #[error(transparent)]

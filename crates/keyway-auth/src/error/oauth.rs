@@ -54,7 +54,7 @@ pub enum OAuthError {
     #[error("the server asks for a credential and offers no way to sign in")]
     NotOffered,
     /// No document says where to sign in.
-    #[error("`{issuer}` publishes no metadata of an authorization server")]
+    #[error("`{issuer}` publishes no authorization server metadata")]
     NoMetadata {
         /// Which issuer.
         issuer: String,
@@ -122,7 +122,7 @@ pub enum OAuthError {
         expected: String,
     },
     /// The page is another host's, and the person did not say that they want to go there.
-    #[error("`{issuer}` sends you to a page at `{page}`, which is another host's")]
+    #[error("`{issuer}` sends you to a page at `{page}`, on another host")]
     ForeignPage {
         /// The host of the issuer.
         issuer: String,
@@ -136,7 +136,7 @@ pub enum OAuthError {
         issuer: String,
     },
     /// An address that a peer named may not be used.
-    #[error("{what} names an address that may not be used: {why}")]
+    #[error("{what} names a URL that may not be used: {why}")]
     Endpoint {
         /// Which document.
         what: RequestTarget,
@@ -170,7 +170,7 @@ pub enum OAuthError {
         refusal: Refusal,
     },
     /// A client that was configured has been used with another issuer.
-    #[error("the client belongs to `{issuer}`, and the server now relies on `{found}`")]
+    #[error("the client is registered with `{issuer}`, but the server now relies on `{found}`")]
     ClientOfOther {
         /// The issuer that it was used with.
         issuer: String,
@@ -178,7 +178,9 @@ pub enum OAuthError {
         found: String,
     },
     /// The token endpoint is elsewhere than its issuer, and the entry has a secret for the issuer.
-    #[error("`{issuer}` has its token endpoint at `{found}`, which did not get the client secret")]
+    #[error(
+        "`{issuer}` has its token endpoint at `{found}`, to which the client secret was not sent"
+    )]
     SecretElsewhere {
         /// The authorization server.
         issuer: String,
@@ -230,7 +232,7 @@ pub enum OAuthError {
         refusal: Refusal,
     },
     /// The refresh token does not count any more.
-    #[error("`{issuer}` does not accept the sign-in any more{}", why_rejected(*cause))]
+    #[error("`{issuer}` no longer accepts the sign-in{}", why_rejected(*cause))]
     GrantRejected {
         /// Which.
         issuer: String,
@@ -238,7 +240,7 @@ pub enum OAuthError {
         cause: RejectionCause,
     },
     /// The person signed in with another account than the session began with.
-    #[error("the sign-in is of another account than this session began with")]
+    #[error("this session began with another account")]
     OtherAccount,
     /// A token that was just issued is refused.
     #[error("the server refuses a token that was just issued for it")]
@@ -330,9 +332,9 @@ fn sign_in_text(cause: SignInCause, scopes: &[String], refusal: Option<&HttpRefu
         SignInCause::Rejected(cause) => {
             return format!("the sign-in ended{}", why_rejected(cause));
         }
-        SignInCause::Refused => "the server does not accept the sign-in any more",
+        SignInCause::Refused => "the server no longer accepts the sign-in",
         SignInCause::IdentityProvider => "not signed in at the identity provider",
-        SignInCause::Moved => "the server relies on another authorization server since the sign-in",
+        SignInCause::Moved => "the server has changed its authorization server since the sign-in",
         SignInCause::Scope => {
             let asked = refusal.and_then(|refusal| refusal.scope.clone());
             let asked = asked.unwrap_or_else(|| scopes.join(" "));
@@ -440,7 +442,7 @@ impl From<JoseError> for OAuthError {
     fn from(error: JoseError) -> Self {
         let what = match error {
             JoseError::Signing => "a signature could not be made",
-            JoseError::Random(_) => "the operating system gives no random bytes",
+            JoseError::Random(_) => "cannot get random bytes from the operating system",
             _ => "a key cannot be used",
         };
         Self::Crypto { what }
@@ -449,7 +451,7 @@ impl From<JoseError> for OAuthError {
 
 impl From<NoRandomness> for OAuthError {
     fn from(_: NoRandomness) -> Self {
-        let what = "the operating system gives no random bytes";
+        let what = "cannot get random bytes from the operating system";
         Self::Crypto { what }
     }
 }

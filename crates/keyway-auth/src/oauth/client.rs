@@ -130,7 +130,7 @@ fn basic(id: &str, secret: &Secret<String>) -> Result<HeaderValue, OAuthError> {
     let pair = Secret::new(format!("{}:{}", encoded(id), encoded(secret.expose())));
     let text = Secret::new(format!("Basic {}", STANDARD.encode(pair.expose())));
     let mut value = HeaderValue::from_str(text.expose()).map_err(|_| OAuthError::Crypto {
-        what: "the secret of the client cannot be sent",
+        what: "the client secret cannot be sent",
     })?;
     value.set_sensitive(true);
     Ok(value)

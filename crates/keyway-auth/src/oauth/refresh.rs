@@ -411,7 +411,7 @@ fn last_start(claim: &OwnClaim) -> Instant {
 
 const fn why(cause: &Cause) -> &'static str {
     match cause {
-        Cause::Expiry => "renewing the token, which ends soon or has ended",
+        Cause::Expiry => "renewing the token, which expires soon or has expired",
         Cause::Refused(_) => "renewing the token, which was refused",
     }
 }

@@ -486,7 +486,7 @@ fn is_client_refused(error: &OAuthError) -> bool {
 }
 
 /// Says whether an error is what documents lead to that are not true any more: an endpoint that is
-/// not there, one that rejects the client, or one that breaks a rule. A server in trouble is not,
+/// not there, one that rejects the client, or one that breaks a rule. A server that fails is not,
 /// and neither is a person who said no.
 pub(super) fn is_outdated(error: &OAuthError) -> bool {
     match error {

@@ -122,7 +122,7 @@ impl Wire {
         };
         if let Some(mut refusal) = refusal(&document) {
             refusal.status = Some(response.status);
-            // A server in trouble is not a server that says no.
+            // A server that fails is not a server that says no.
             let is_trouble = matches!(response.status, 408 | 429 | 500..=599)
                 || matches!(
                     refusal.code.as_str(),

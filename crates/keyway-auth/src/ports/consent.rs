@@ -241,7 +241,7 @@ pub struct Callback {
 #[non_exhaustive]
 pub enum InteractionError {
     /// No person can be asked here.
-    #[error("a sign-in needs a browser or a terminal, and there is neither")]
+    #[error("signing in needs a browser or a terminal, and neither is available")]
     Unavailable,
     /// The fixed port is taken.
     #[error("port {port}, which the redirect address needs, is in use")]
@@ -250,7 +250,7 @@ pub enum InteractionError {
         port: u16,
     },
     /// No listener could be made.
-    #[error("no callback can be received: {why}")]
+    #[error("cannot listen for the callback: {why}")]
     Listener {
         /// In a few words.
         why: String,

@@ -118,7 +118,7 @@ impl One {
     fn path(&self) -> Result<Option<&Path>, CliError> {
         let path = self.path.as_deref().or(self.config.as_deref());
         if path.is_some_and(is_stdin) {
-            let what = "standard input has no plugin around it; name a folder or a file";
+            let what = "standard input is not a plugin; name a folder or a file";
             return Err(CliError::Usage { what });
         }
         Ok(path)

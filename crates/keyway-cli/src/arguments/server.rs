@@ -140,7 +140,7 @@ impl Chosen {
             [url] if names.is_empty() && path.is_none() => return own_plugin::at(host, url),
             _ => {
                 return Err(CliError::Usage {
-                    what: "a URL stands alone, without other servers or a plugin",
+                    what: "a URL cannot be combined with other servers or a plugin",
                 });
             }
         }

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
     }
     if arguments.via == Some(Via::Direct) {
         return Err(CliError::Usage {
-            what: "a new server gets `--via direct` by `keyway headers NAME --direct`, which asks",
+            what: "`--via direct` does not apply to a new server; add it, then run `keyway headers NAME --direct`",
         });
     }
     let clients = arguments.chosen_clients(context)?;

@@ -57,10 +57,10 @@ pub(crate) struct Adopt {
     #[arg(long, value_enum, value_name = "WAY")]
     via: Option<Via>,
     /// Also change the project's own files of clients, such as `.cursor/mcp.json`; what is written
-    /// there holds on every machine that has Keyway
+    /// there works on every machine with Keyway
     #[arg(long)]
     project: bool,
-    /// Also take over programs whose entries hold a credential, for clients that fill in no variable
+    /// Also take over programs whose entries hold a credential, for clients that do not expand variables
     #[arg(long)]
     programs: bool,
     /// Restore the entries as they were
@@ -261,4 +261,4 @@ const fn is_remote(entry: &SurveyedEntry) -> bool {
     matches!(&entry.kind, EntryKind::Other(Recognised::Remote(_)))
 }
 
-const BACKUP_HAS_VALUES: &str = "the credentials stood in clients' files, and still do in the backups: get new ones from their issuers\n";
+const BACKUP_HAS_VALUES: &str = "the credentials were in clients' files and still are in the backups: get new ones from their issuers\n";

@@ -47,7 +47,7 @@ pub(crate) struct Check {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
-    mend: Mend,
+    fixes: FixArgs,
     /// Show what `--fix` would change without writing it
     #[arg(long)]
     diff: bool,
@@ -123,7 +123,7 @@ struct Given {
 
 /// Which fixes to apply.
 #[derive(Debug, Args)]
-struct Mend {
+struct FixArgs {
     /// Apply fixes that keep the meaning of the file
     #[arg(long)]
     fix: bool,
@@ -192,23 +192,23 @@ impl Check {
 
     /// Returns which fixes are wanted, if any.
     fn fix(&self) -> Result<FixPolicy, CliError> {
-        let mends = self.mend.fix || self.diff;
+        let fixes = self.fixes.fix || self.diff;
         let usage = |what| Err(CliError::Usage { what });
-        if self.mend.unsafe_fixes && !mends {
+        if self.fixes.unsafe_fixes && !fixes {
             return usage("`--unsafe-fixes` goes with `--fix` or `--diff`");
         }
         if self.diff && self.format != Format::Human {
             return usage("`--diff` prints a diff and takes no other `--format`");
         }
-        if self.mend.fix && !self.diff && self.selection.reads_stdin() {
+        if self.fixes.fix && !self.diff && self.selection.reads_stdin() {
             return usage("`--fix` cannot change standard input; `--diff` shows the changes");
         }
-        let level = if self.mend.unsafe_fixes {
+        let level = if self.fixes.unsafe_fixes {
             Applicability::Unsafe
         } else {
             Applicability::Safe
         };
-        Ok(match (self.diff, self.mend.fix) {
+        Ok(match (self.diff, self.fixes.fix) {
             (true, _) => FixPolicy::Show(level),
             (false, true) => FixPolicy::Write(level),
             (false, false) => FixPolicy::Never,
@@ -257,7 +257,7 @@ impl Check {
             )
         };
         context.print(&text, exit)?;
-        if (self.mend.fix || self.diff) && context.verbosity != Verbosity::Quiet {
+        if (self.fixes.fix || self.diff) && context.verbosity != Verbosity::Quiet {
             let verb = if self.diff { "would fix" } else { "fixed" };
             let problems = counted(checked.fixed.count, "problem");
             context.print_aside(&format!("{verb} {problems}\n"));

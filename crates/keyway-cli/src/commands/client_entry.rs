@@ -58,7 +58,7 @@ pub(crate) fn own_entries() -> Result<OwnEntries, CliError> {
 }
 
 const WAYS: &str = "\
-How shall clients that can run a helper reach the servers?
+How should clients that can run a helper reach the servers?
   1  run      the client starts `keyway run`; works without a gateway (default)
   2  gateway  the client connects to `keyway serve`, which has to run; no token of a server leaves Keyway
   3  direct   the client keeps the server's URL and gets the access token; every program of yours can then

@@ -23,7 +23,7 @@ pub(crate) struct ClientMetadata {
 fn hosted(text: &str) -> Result<String, &'static str> {
     match is_client_address(text) {
         true => Ok(text.to_owned()),
-        false => Err("it has to be `https`, with a path, and without user or fragment"),
+        false => Err("it must be `https`, with a path and without user or fragment"),
     }
 }
 

@@ -231,7 +231,7 @@ fn summary(all: &Conversion, is_shown_only: bool) -> String {
             .as_ref()
             .map_or_else(String::new, |pointer| {
                 format!(
-                    "; its value still stands at `{}` of the old file",
+                    "; its value is still at `{}` of the old file",
                     printable(pointer.as_str())
                 )
             });

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
 fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, CliError> {
     if !more.is_empty() {
         return Err(CliError::Usage {
-            what: "a value is never an argument, where others could see it; it is asked for, or read from standard input",
+            what: "a value cannot be an argument, which other programs could see; it is prompted for, or read from standard input",
         });
     }
     harden_self().map_err(|source| keyway::Error::Harden { source })?;

@@ -267,7 +267,7 @@ impl Install {
             false => run_command(this_program()?, absolute(root)?, server),
         };
         if self.target.project && self.passed.env_file.is_some() {
-            let what = "a project's file names no env file, which is only true on this machine";
+            let what = "`--env-file` does not go into a project's file: its path is only valid on this machine";
             return Err(CliError::Usage { what });
         }
         if let Some(file) = &self.passed.env_file {
@@ -451,7 +451,7 @@ pub(super) fn this_program() -> Result<String, CliError> {
 fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Command, CliError> {
     let (root, project) = (PathBuf::from(absolute(root)?), absolute(&project())?);
     let below = root.strip_prefix(&project).map_err(|_| CliError::Usage {
-        what: "the plugin lies outside of the project, so its path is only true on this machine",
+        what: "the plugin is outside the project, so its path is only valid on this machine",
     })?;
     let below = below.to_string_lossy();
     let dialect = host_file(work.file().client().read_as).map(|(dialect, _)| dialect);

@@ -155,7 +155,7 @@ impl Login {
         let (plugin, server) = self.server.load(host, &self.reach)?;
         if server.is_some() {
             return Err(CliError::Usage {
-                what: "`--all` and the name of a server exclude each other",
+                what: "give a server or `--all`, not both",
             });
         }
         let mut exit = Exit::Done;

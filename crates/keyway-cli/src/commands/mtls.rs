@@ -84,6 +84,6 @@ fn address() -> Result<Url, CliError> {
     })?;
     let url = Url::parse(&url).ok().filter(|url| url.scheme() == "https");
     url.ok_or(CliError::Usage {
-        what: "`API_URL` must be an `https` address: a certificate is shown to it",
+        what: "`API_URL` must be an `https` address, because it gets a client certificate",
     })
 }

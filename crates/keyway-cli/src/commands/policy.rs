@@ -44,7 +44,7 @@ enum Action {
 Examples:
   keyway policy allow docs search")]
     Allow(Which),
-    /// Let clients call a tool after you said yes, at the client or on the dashboard
+    /// Let clients call a tool after you say yes, at the client or on the dashboard
     #[command(after_help = "\
 Examples:
   keyway policy ask docs 'create_*'")]
@@ -59,7 +59,7 @@ Examples:
 Examples:
   keyway policy reset docs delete_page --client ci")]
     Reset(Which),
-    /// Look at a tool that is new or has changed, and accept it as it is now
+    /// Show a tool that is new or has changed, and accept it as it is now
     #[command(after_help = "\
 Examples:
   keyway policy look docs search")]

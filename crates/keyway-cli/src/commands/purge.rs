@@ -14,7 +14,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::vault::folders;
 
-/// Sign out and remove everything that Keyway keeps
+/// Sign out and remove everything that Keyway stores
 ///
 /// Restores the files of MCP clients, removes the service, signs out of every server of every
 /// plugin, and deletes vault, key, settings and records.
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, C
     shown.push_str(&lines("removes", &units));
     shown.push_str(&lines("removes", &paths));
     if shown.is_empty() {
-        context.print_aside("nothing of Keyway's is here\n");
+        context.print_aside("Keyway keeps nothing here\n");
         return Ok(Exit::Done);
     }
     if !arguments.consent.agreed(context, &shown)? {

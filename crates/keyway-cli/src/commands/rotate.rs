@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct Rotate {
     #[command(flatten)]
     server: ServerArg,
-    /// Variable to replace, if several feed the server
+    /// Variable to replace, if the credential uses several
     #[arg(long, value_name = "NAME")]
     variable: Option<String>,
     /// Print the sign-in URL instead of opening a browser

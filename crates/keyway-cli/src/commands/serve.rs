@@ -292,7 +292,7 @@ impl Serve {
         let socket = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         // Processes of ours with other variables hide this from what they start.
         if let Err(error) = record_places(&[own.data, own.config, own.runtime, socket]) {
-            let note = format!("note: cannot record where this gateway keeps things: {error}\n");
+            let note = format!("note: cannot record this gateway's folders: {error}\n");
             context.print_aside(&note);
         }
         match Listener::unix(path) {

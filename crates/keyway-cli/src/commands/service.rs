@@ -148,7 +148,7 @@ impl Install {
         };
         let socket = socket()?.into_os_string().into_string();
         let socket = socket.map_err(|_| CliError::Usage {
-            what: "the folder for run-time files has a name that is not text",
+            what: "the path of the runtime folder is not UTF-8",
         })?;
         let mut unit = Unit::new(absolute(&program)?, self.listen, socket);
         if let Some(profile) = &self.profile {
@@ -240,7 +240,7 @@ pub(super) fn remove(context: &CommandContext, found: &[PathBuf]) -> Result<(), 
     let manager = manager()?;
     if let Err(error) = manager.switch_off() {
         let error = printable(&error.to_string());
-        context.print_aside(&format!("note: {error}; removing the files all the same\n"));
+        context.print_aside(&format!("note: {error}; removing the files anyway\n"));
     }
     for path in found {
         std::fs::remove_file(path).map_err(|source| CliError::Generate {

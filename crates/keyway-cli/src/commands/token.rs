@@ -162,7 +162,7 @@ fn service<'a>(
 pub(super) fn checked_name(name: &str) -> Result<(), CliError> {
     if !is_token_name(name) {
         return Err(CliError::Usage {
-            what: "a name has up to 64 characters, none of them blank",
+            what: "a name has at most 64 characters and no spaces",
         });
     }
     Ok(())
@@ -270,12 +270,12 @@ fn absence(name: &str, config: Option<&Path>) -> Option<String> {
     let name = printable(name);
     if here != plugin {
         return Some(format!(
-            "the plugin here is `{}`; whether there is a `{name}` was not looked at",
+            "the plugin here is `{}`; it was not checked whether there is a `{name}`",
             printable(&here)
         ));
     }
     let is_there = server == "*" || there.entry(Some(server)).is_ok();
-    (!is_there).then(|| format!("there is no `{name}` now; the token opens it once there is"))
+    (!is_there).then(|| format!("there is no `{name}` yet; the token will open it once there is"))
 }
 
 fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {

@@ -285,7 +285,7 @@ impl Grant<'_> {
             if questions.iter().all(fits) {
                 return Ok(Answer::Yes);
             }
-            let what = "`--digest` is not that of what the entry does now; nothing was approved";
+            let what = "`--digest` does not match the entry as it is now; nothing was approved";
             return Err(CliError::Usage { what });
         }
         if !io::stdin().is_terminal() {

@@ -65,7 +65,7 @@ Examples:
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Put a copy in place of the vault, which is kept under another name
+    /// Restore the vault from a backup; the current one is kept under another name
     ///
     /// Sign-ins that were renewed or ended since have to be repeated: their refresh tokens are spent.
     #[command(after_help = "\
@@ -76,7 +76,7 @@ Examples:
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Make a new vault of what still opens in a damaged one, which is kept under another name
+    /// Rebuild a damaged vault from what still decrypts; the damaged one is kept under another name
     ///
     /// What is gone is named. The damaged file is not written to.
     #[command(after_help = "\
@@ -260,7 +260,7 @@ fn restore(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
     }
     if let Some(path) = restored.previous {
         let path = printable(&path.to_string_lossy());
-        text.push_str(&format!("the vault from before is `{path}`\n"));
+        text.push_str(&format!("the previous vault is `{path}`\n"));
     }
     context.print_aside(&text);
     Ok(Exit::Done)

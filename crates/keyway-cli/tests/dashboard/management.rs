@@ -145,7 +145,7 @@ fn a_variable_that_is_missing_is_set_on_the_page_and_the_server_connects() {
     let house = House::over(Folder::new().file("p/.mcp.json", entry), &[], &["--trust"]);
     let set = json!([
         {"size": [360, 740]}, {"theme": "dark"}, {"go": house.open()}, {"wait": "live"},
-        {"click": "s"}, {"wait": "Variables of yours"}, {"axe": true}, {"theme": "light"}, {"axe": true},
+        {"click": "s"}, {"wait": "Your variables"}, {"axe": true}, {"theme": "light"}, {"axe": true},
         {"type": ["#v-SEARCH_KEY", key.value()]}, {"press": "Enter"},
         {"wait": "SEARCH_KEY was stored; it is not shown again."}, {"wait": "Connected"},
         {"wait": "Echoes the message"}, {"wait": "Replace"}, {"read": true}, {"axe": true},

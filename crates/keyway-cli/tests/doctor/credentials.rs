@@ -30,7 +30,7 @@ fn a_refused_token_is_looked_at_and_the_right_one_works() {
         (
             " CANARY-good",
             "whitespace-in-value",
-            "without the blank: export TOKEN=…",
+            "without the whitespace: export TOKEN=…",
         ),
         ("CANARY-bad", "auth-rejected", "keyway doctor s"),
         ("CANARY-bad ", "auth-rejected", "keyway doctor s"),

@@ -1,4 +1,4 @@
-//! Servers that are signed in to by OAuth; no person is asked, and no window opens.
+//! Servers that use OAuth; no person is asked, and no window opens.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

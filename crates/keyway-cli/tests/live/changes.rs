@@ -64,7 +64,7 @@ fn a_broken_file_keeps_what_was_and_says_so() {
     folder.put("p/.mcp.json", both);
     eventually("the file counts again", || gateway.has("/mcp/p/two"));
     assert_eq!(session.tenant(), "a", "nothing has changed for it");
-    assert!(gateway.process.said().contains("is read again"));
+    assert!(gateway.process.said().contains("reloaded "));
     std::fs::remove_file(folder.at("p/.mcp.json")).unwrap();
     eventually("the servers of a removed file are removed", || {
         !gateway.has("/mcp/p/one")

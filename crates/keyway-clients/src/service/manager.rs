@@ -62,12 +62,12 @@ impl ServiceState {
             Self::Absent => "the service is not installed; run `keyway service install`".to_owned(),
             Self::Answers => "the service answers; `keyway token new` lets a client in".to_owned(),
             Self::Silent(said) => format!(
-                "the service is on and does not answer ({}); its log: journalctl --user -u \
+                "the service is running but does not answer ({}); its log: journalctl --user -u \
                  {SERVICE_UNIT}",
                 printable(said)
             ),
             Self::Off(said) => format!(
-                "the service is installed and off ({}); `keyway service install` switches it on",
+                "the service is installed but stopped ({}); `keyway service install` starts it",
                 printable(said)
             ),
         }

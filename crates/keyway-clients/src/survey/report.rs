@@ -71,7 +71,7 @@ impl SurveyedEntry {
             }
         }));
         if let Some(scope) = &self.shadowed_by {
-            notes.push(format!("the {} entry counts instead", scope.as_str()));
+            notes.push(format!("the {} entry takes precedence", scope.as_str()));
         }
         if let EntryScope::Local { project } = &self.scope {
             notes.push(format!("in {}", printable(project)));

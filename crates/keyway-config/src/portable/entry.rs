@@ -261,7 +261,7 @@ impl Writer<'_> {
             (None, Some(key)) => self.put(key, HostValue::Flag(false)),
             (None, None) => {
                 return Err(loss(format!(
-                    "it is switched off, and {} has no switch",
+                    "it is disabled, and {} cannot disable an entry",
                     target.name
                 )));
             }
@@ -285,8 +285,9 @@ impl Writer<'_> {
             }
             None if role == Role::Cwd && text.is_folder() => {
                 let host = self.target.name;
-                let message =
-                    format!("{host} has no field for the {what}, and starts it where it likes");
+                let message = format!(
+                    "{host} has no field for the {what}, and starts it in a folder of its choice"
+                );
                 self.losses.push(loss(message));
                 Ok(())
             }
@@ -362,7 +363,7 @@ impl Writer<'_> {
         names.dedup();
         for name in names {
             let message = format!(
-                "`{name}` is filled in from now on; its own host passed the reference on as text"
+                "`{name}` is expanded from now on; its own host passed the reference on as text"
             );
             self.losses.push(loss(message));
         }

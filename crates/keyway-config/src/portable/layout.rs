@@ -31,7 +31,7 @@ pub enum MergeFault {
         key: String,
     },
     /// An entry of that name is there.
-    #[error("there is an entry `{name}` already")]
+    #[error("entry `{name}` already exists")]
     Exists {
         /// Its name.
         name: String,

@@ -142,7 +142,7 @@ fn what_a_host_cannot_say_is_left_out_or_reported_and_never_a_literal() {
         ("codex", 2, "Codex does not speak `sse`"),
         ("cursor", 3, "Cursor does not speak `ws`"),
         ("cursor", 11, "programs that print headers"),
-        ("vs-code", 9, "has no switch"),
+        ("vs-code", 9, "cannot disable an entry"),
         ("registry", 0, "describes one package"),
     ] {
         let found = written(target, ENTRIES[entry]).unwrap_err();

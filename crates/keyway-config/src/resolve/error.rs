@@ -49,8 +49,8 @@ impl ResolveNote {
             NoteKind::BlankAround => (
                 Code::UnusableValue,
                 Severity::Warning,
-                "the value begins or ends with a blank".to_owned(),
-                "export the variable again without the blank",
+                "the value begins or ends with whitespace".to_owned(),
+                "export the variable again without the whitespace",
             ),
         };
         Diagnostic {
@@ -233,7 +233,7 @@ pub enum ResolveFault {
     /// The address breaks a rule.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A header's name is not one, or stands twice.
+    /// A header's name is not valid, or appears twice.
     #[error("header name `{}` is not valid, or is used twice", printable(name))]
     HeaderName {
         /// As written.
@@ -268,7 +268,7 @@ pub enum ResolveFault {
         variable: Option<String>,
     },
     /// The file holds text that only marks the place of a credential.
-    #[error("a placeholder stands in the place of a value, so nothing is sent")]
+    #[error("a value is still a placeholder, so nothing is sent")]
     Placeholder,
 }
 

@@ -172,7 +172,7 @@ fn other_syntaxes_stay_literal_in_arguments_and_are_errors_elsewhere() {
     let fields = r#""command": "x", "env": {"A": "${input:key}"}"#;
     assert_eq!(
         resolved(fields, &[]).unwrap_err(),
-        ["/mcpServers/s/env/A: `${input:key}` is not a variable of this contract"]
+        ["/mcpServers/s/env/A: `${input:key}` is not a valid variable reference"]
     );
 }
 
@@ -327,12 +327,12 @@ fn a_note_can_be_shown_like_any_finding() {
     let spec = resolved(&fields, &[("T", "abc ")]).unwrap();
     let found = spec.notes[0].diagnostic(&spec.name);
     assert_eq!(found.code, Code::UnusableValue);
-    assert_eq!(found.message, "the value begins or ends with a blank");
+    assert_eq!(found.message, "the value begins or ends with whitespace");
     assert!(found.location.is_some());
     assert_eq!(found.server.as_deref(), Some("s"));
     assert_eq!(
         found.hint.as_deref(),
-        Some("export the variable again without the blank")
+        Some("export the variable again without the whitespace")
     );
 }
 

@@ -128,9 +128,7 @@ impl Dashboard {
             _ => Some(chosen(fields).filter_map(TokenScope::read).collect()),
         };
         let refused = match &scopes {
-            _ if !is_token_name(&name) => {
-                Some("a name has up to 64 characters, none of them blank")
-            }
+            _ if !is_token_name(&name) => Some("a name has at most 64 characters and no spaces"),
             Some(none) if none.is_empty() => Some("choose what the token opens"),
             _ => None,
         };
@@ -390,4 +388,4 @@ fn bad(message: String, hint: &str) -> Notice {
     Notice::Bad(Box::new(found))
 }
 
-const NOT_OURS: &str = "Keyway has no record of that entry, so that it was left";
+const NOT_OURS: &str = "Keyway has no record of that entry, so it was left as it is";

@@ -30,7 +30,7 @@ impl Dashboard {
         };
         let shown = field(fields, "digest").and_then(ToolDigest::read);
         let Some(digest) = tool.digest.filter(|digest| Some(*digest) == shown) else {
-            let what = "the tool has changed since it was shown, so that nothing was set";
+            let what = "the tool has changed since it was shown, so nothing was set";
             return self.policy_done(browser, (id, name), Err(what.to_owned()));
         };
         let policies = std::sync::Arc::clone(policies);
@@ -69,7 +69,7 @@ impl Dashboard {
         let told = match done {
             Some((Ok(()), words)) => Ok(words.to_owned()),
             Some((Err(error), _)) => Err(format!(
-                "it counts until the gateway stops, but could not be stored: {error}"
+                "it applies until the gateway stops, but could not be stored: {error}"
             )),
             None => Err("it was not set".to_owned()),
         };
@@ -107,7 +107,7 @@ impl Dashboard {
         let words = match (answered, is_allowed) {
             (true, true) => "The call was allowed.",
             (true, false) => "The call was refused.",
-            (false, _) => "The call does not wait any more.",
+            (false, _) => "The call is no longer waiting.",
         };
         self.sessions
             .tell(browser.cookie(), Notice::Good(words.to_owned()));

@@ -1,4 +1,4 @@
-//! What ties a client's connection to a served server, and whether the tie still holds.
+//! What binds a client's connection to a served server, and whether it is still valid.
 //!
 //! ```text
 //!            the server object is replaced          its entry changes, or

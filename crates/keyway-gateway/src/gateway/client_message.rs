@@ -44,7 +44,7 @@ impl ClientMessage {
 
 async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
     if !is_json(&request.headers) {
-        let what = "the body has to be application/json\n";
+        let what = "the body must be application/json\n";
         return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
     }
     let body = request.body().await.map_err(|fault| {

@@ -53,7 +53,7 @@ impl Gateway {
 
     fn open_stream(&self, request: &Inbound, principal: &Principal, route: Route) -> Reply {
         if !takes_events(&request.headers) {
-            let what = "the client has to accept text/event-stream\n";
+            let what = "the client must accept text/event-stream\n";
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
         let (out, pieces) = mpsc::channel(QUEUE);

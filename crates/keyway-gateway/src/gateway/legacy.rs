@@ -33,7 +33,7 @@ impl Gateway {
                 _ => refuse(
                     StatusCode::BAD_REQUEST,
                     INVALID_REQUEST,
-                    "a session begins with `initialize`, and its id has to be sent along",
+                    "a session begins with `initialize`, and every later request must carry its id",
                 ),
             };
         };
@@ -141,7 +141,7 @@ impl Gateway {
             return reply::plain(StatusCode::NOT_FOUND, "there is no such session\n");
         };
         if !takes_events(headers) {
-            let what = "the client has to accept text/event-stream\n";
+            let what = "the client must accept text/event-stream\n";
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
         let Some(last) = headers.get(LAST_EVENT_ID) else {
@@ -152,12 +152,7 @@ impl Gateway {
             .ok()
             .and_then(|it| client.connection().resume(it));
         resumed.map_or_else(
-            || {
-                reply::plain(
-                    StatusCode::BAD_REQUEST,
-                    "the stream is not known any more\n",
-                )
-            },
+            || reply::plain(StatusCode::BAD_REQUEST, "the stream is no longer known\n"),
             reply::events,
         )
     }

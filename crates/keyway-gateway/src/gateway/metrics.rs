@@ -107,7 +107,7 @@ impl Metrics {
             (
                 "refused_total",
                 "counter",
-                "Requests that were turned away.",
+                "Requests that were refused.",
                 [load(&http.refused), load(&run.refused)],
             ),
             (

@@ -14,12 +14,13 @@ use crate::dashboard::{ServerId, Tool};
 impl LocalBackend {
     /// Returns the host that asks no person, for one server.
     pub(super) fn host_of(&self, id: &ServerId) -> Host {
-        self.host.with_redaction_values(self.records.supplied(id))
+        self.host
+            .with_redaction_values(self.records.redaction_values(id))
     }
 
     /// Returns what masks everything that a server was given.
     fn redactor(&self, id: &ServerId) -> Redactor {
-        self.records.supplied(id).redactor()
+        self.records.redaction_values(id).redactor()
     }
 
     /// Says how an error leaves a server, as it may be shown.

@@ -32,7 +32,7 @@ pub(super) struct ServerRecord {
     /// When the token that was last seen ends, and how long it had then.
     lifetime: Option<(i64, i64)>,
     /// What it was given lately.
-    supplied: RedactionValues,
+    redaction_values: RedactionValues,
 }
 
 /// A question that waits for an answer.
@@ -91,9 +91,9 @@ impl ServerRecords {
     }
 
     /// Returns where it is noted what a server was given.
-    pub(super) fn supplied(&self, id: &ServerId) -> RedactionValues {
+    pub(super) fn redaction_values(&self, id: &ServerId) -> RedactionValues {
         let mut all = self.lock();
-        all.entry(id.clone()).or_default().supplied.clone()
+        all.entry(id.clone()).or_default().redaction_values.clone()
     }
 
     /// Says whether a server was looked at, or is.

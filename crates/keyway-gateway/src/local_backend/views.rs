@@ -96,7 +96,7 @@ impl LocalBackend {
     }
 }
 
-/// What only a change of the file mends.
+/// What only a change of the file can fix.
 const CONFIG_ERROR: Option<Reason> = Some(Reason::ConfigError);
 
 /// Puts together what the files say and how the server was when it was last examined.

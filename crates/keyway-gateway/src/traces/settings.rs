@@ -53,7 +53,7 @@ impl TraceSettings {
         let protocol = get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
             .or_else(|| get("OTEL_EXPORTER_OTLP_PROTOCOL"));
         if protocol.is_some_and(|it| it != "http/json") {
-            let what = "spans are sent as `http/json`, and in no other way";
+            let what = "spans are only sent as `http/json`";
             return Err(bad("OTEL_EXPORTER_OTLP_PROTOCOL", what));
         }
         let headers =
@@ -89,7 +89,7 @@ fn endpoint(own: Option<String>, base: Option<String>) -> Result<Url, TraceSetti
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_local => Ok(url),
-        _ => Err(bad(name, "beyond this machine it has to be `https`")),
+        _ => Err(bad(name, "it must be `https`, except on this machine")),
     }
 }
 

@@ -27,7 +27,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 None | Some(Reference::Read) => continue,
                 Some(Reference::Missing) => "does not exist",
                 Some(Reference::NotJson) => "is not a `.json` file",
-                Some(Reference::OutsidePlugin) => "lies outside of the plugin; it is not read",
+                Some(Reference::OutsidePlugin) => "is outside the plugin; it is not read",
                 Some(Reference::Unreadable) => "cannot be read",
             };
             let message = format!("`{}` {what}", shown(text));

@@ -23,7 +23,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         };
         if server.transport == Transport::Sse && server.type_origin == TypeOrigin::Declared {
             let (span, pointer) = (member.value.span, entry.pointer.child("type"));
-            let message = "`sse` works, but the protocol has replaced it by Streamable HTTP";
+            let message = "`sse` works, but the protocol has replaced it with Streamable HTTP";
             report
                 .at(&document.source, span, &pointer, message)
                 .server(&entry.name)

@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
-    summary: "A key stands twice in one object; some hosts read the first, some the last",
+    summary: "A key appears twice in one object; some hosts read the first, some the last",
     check,
 };
 

@@ -33,7 +33,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let Some(&(winner, winning)) = used.get(entry.name.as_str()) else {
             continue;
         };
-        // A key that stands twice in one object is reported by `duplicate-key`.
+        // A key that appears twice in one object is reported by `duplicate-key`.
         let same_file = document.source.path() == winner.source.path();
         if same_file && entry.pointer == winning.pointer {
             continue;

@@ -68,7 +68,7 @@ const fn is_empty(node: &Node) -> bool {
 fn hint(key: &str) -> &'static str {
     match key {
         "headers" => "remove it; a local server gets its credentials through `env`",
-        "headersHelper" | "oauth" => "remove it; only servers with a `url` are signed in to",
+        "headersHelper" | "oauth" => "remove it; Keyway only signs in to servers with a `url`",
         _ => "remove it; nothing is started for a server with a `url`",
     }
 }

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
-    summary: "The entries stand under another host's key, so none is loaded",
+    summary: "The entries are under another host's key, so none is loaded",
     check,
 };
 

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
-    summary: "A `headersHelper` lies outside the plugin folder, links followed",
+    summary: "A `headersHelper` is outside the plugin folder, after following links",
     check,
 };
 
@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let text = field.template.as_str();
         let program = context.plugin.snapshot.programs.get(text);
         if program.is_some_and(|program| !program.inside_root) {
-            let message = format!("helper `{}` lies outside the plugin folder", shown(field));
+            let message = format!("helper `{}` is outside the plugin folder", shown(field));
             report
                 .field(document, server, field, message)
                 .hint("move the script into the plugin and name it by `${HOST_PLUGIN_ROOT}/…`");

@@ -95,7 +95,7 @@ fn report_name(
     report
         .at(&document.source, header.name_span, &around, message)
         .server(&server.name)
-        .hint("use letters, digits and hyphens, without blanks or a colon");
+        .hint("use letters, digits and hyphens, without spaces or a colon");
 }
 
 fn check_value(

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
-    summary: "A placeholder such as `YOUR_TOKEN` stands where a credential belongs",
+    summary: "A placeholder such as `YOUR_TOKEN` is in the place of a credential",
     check,
 };
 

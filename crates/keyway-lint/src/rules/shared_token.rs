@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
-    summary: "One variable role entries of development and of production",
+    summary: "One variable is used by entries for development and for production",
     check,
 };
 
@@ -45,7 +45,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         if *first_stage == stage || !reported.insert(name) {
             continue;
         }
-        let message = format!("variable `{name}` role both development and production");
+        let message = format!("variable `{name}` is used for both development and production");
         report
             .field(later.document, later.server, later.field, message)
             .related(
@@ -58,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Says whether the variable holds a credential, by its own name or by what it role.
+/// Says whether the variable holds a credential, by its own name or by its place.
 fn is_credential(usage: &Use<'_>) -> bool {
     let by_place = match usage.role {
         FieldRole::Header(name) => is_credential_header(name),

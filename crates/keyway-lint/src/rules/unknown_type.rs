@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
-    summary: "`type` is none of the transports, so the entry is skipped",
+    summary: "`type` is not a transport, so the entry is skipped",
     check,
 };
 

@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             continue;
         }
         let message = format!(
-            "`{}` is fetched in whatever version is newest, and gets credentials",
+            "`{}` is fetched in its newest version, and gets credentials",
             shown(text)
         );
         let mark = match runner {

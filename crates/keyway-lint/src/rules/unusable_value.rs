@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
-    summary: "With `--env`: the value of a variable does not fit where it stands, or has stray blanks",
+    summary: "With `--env`: the value of a variable does not fit its place, or has stray whitespace",
     check,
 };
 
@@ -76,7 +76,7 @@ mod tests {
             let found = findings_with("unusable-value", &plugin, Some(&variables));
             assert_eq!(found.len(), expected, "{tenant:?} {key:?}");
             let hints = found.iter().filter_map(|found| found.hint.as_deref());
-            for hint in hints.filter(|hint| !hint.contains("blank")) {
+            for hint in hints.filter(|hint| !hint.contains("whitespace")) {
                 let name = if tenant == "acme" { "K" } else { "T" };
                 assert!(hint.contains(&format!("export {name}=")), "{hint}");
             }

@@ -1,4 +1,4 @@
-//! `whitespace-in-value`: a value begins or ends with a blank or a line break, mostly by accident.
+//! `whitespace-in-value`: a value begins or ends with a space or a line break, mostly by accident.
 
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: Some(Applicability::Unsafe),
-    summary: "A value begins or ends with a blank or a line break, which is passed on",
+    summary: "A value begins or ends with a space or a line break, which is passed on",
     check,
 };
 
@@ -86,7 +86,7 @@ fn kind(text: &str, trimmed: &str) -> &'static str {
     if around.contains(['\n', '\r']) {
         "a line break"
     } else {
-        "a blank"
+        "a space"
     }
 }
 
@@ -101,11 +101,11 @@ mod tests {
         for (fields, message) in [
             (
                 r#""url": " https://h.example""#,
-                "`url` begins with a blank",
+                "`url` begins with a space",
             ),
             (
                 r#""url": "u", "headers": {"X-API-Key": "${K} "}"#,
-                "header `X-API-Key` ends with a blank",
+                "header `X-API-Key` ends with a space",
             ),
             (
                 r#""command": "x", "env": {"TOKEN": "\t${T}\n"}"#,
@@ -113,11 +113,11 @@ mod tests {
             ),
             (
                 r#""command": "x", "args": ["a", "--b "]"#,
-                "argument 2 ends with a blank",
+                "argument 2 ends with a space",
             ),
             (
                 r#""url": "u", "oauth": {"clientId": "${C}\u00a0"}"#,
-                "`oauth.clientId` ends with a blank",
+                "`oauth.clientId` ends with a space",
             ),
         ] {
             let found = findings(ID, &entry(fields));

@@ -128,7 +128,7 @@ impl Client {
         }
         answered
             .await
-            .unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "the client has gone away")))
+            .unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "the client has disconnected")))
     }
 
     /// Takes an answer of the client.

@@ -37,7 +37,7 @@ impl AggregateLink {
 }
 
 impl AggregateMembers {
-    /// Says whether the client has gone away.
+    /// Says whether the client has disconnected.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.strong_count() == 0

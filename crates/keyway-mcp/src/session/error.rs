@@ -25,7 +25,7 @@ pub enum SessionError {
         what: &'static str,
     },
     /// Client and server have no version in common.
-    #[error("the server speaks no protocol version that we speak; it offers {offered}")]
+    #[error("no protocol version in common; the server offers {offered}")]
     NoCommonVersion {
         /// What it offers.
         offered: String,

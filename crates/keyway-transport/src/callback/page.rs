@@ -69,17 +69,21 @@ impl Page {
             ),
             Self::Malformed => (
                 "<p class=\"mark bad\" aria-hidden=\"true\">?</p>",
-                "This is not the answer we wait for",
+                "This is not the expected answer",
                 "It belongs to another sign-in, or to none. Nothing has changed. Go back to \
                  the page that asked you to sign in, or start again.",
             ),
             Self::Forbidden => (
                 "",
                 "Not from here",
-                "Only your browser may bring an answer.",
+                "Only your browser may deliver an answer.",
             ),
-            Self::NotFound => ("", "Nothing here", "This address only receives sign-ins."),
-            Self::WrongMethod => ("", "Not like this", "An answer is brought with GET."),
+            Self::NotFound => (
+                "",
+                "Nothing here",
+                "This address only receives sign-in answers.",
+            ),
+            Self::WrongMethod => ("", "Not like this", "An answer must be a GET request."),
         }
     }
 

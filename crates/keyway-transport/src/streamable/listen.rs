@@ -192,7 +192,7 @@ impl Shared {
 enum Opened {
     /// Boxed, because the listening task keeps it as long as the session lasts.
     Stream(Box<Response>),
-    /// The server is in trouble.
+    /// The server fails.
     RetryLater {
         /// What it asks to wait, beside our own limit.
         wait: Duration,

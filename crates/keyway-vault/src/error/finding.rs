@@ -40,7 +40,7 @@ impl Finding {
         let path = quoted(path);
         match self {
             Self::ForeignOwner { ours, .. } => format!("run `sudo chown {ours} {path}`"),
-            Self::Link => format!("run `rm {path}`, after looking where it leads"),
+            Self::Link => format!("run `rm {path}`, after checking where it points"),
             Self::WiderMode { allowed, .. } => format!("run `chmod {allowed} {path}`"),
             Self::WrongType { .. } => format!("move it away: `mv {path} {path}.old`"),
         }

@@ -25,7 +25,7 @@ pub enum TransferFault {
     #[error("the sealed sign-in is for another server")]
     OtherServer,
     /// There is a sign-in in its place.
-    #[error("there is a sign-in to this server already")]
+    #[error("already signed in to this server")]
     SignedIn,
     /// The refresh token was rejected: there is nothing left to move.
     #[error("the stored sign-in has ended")]
@@ -35,16 +35,14 @@ pub enum TransferFault {
 impl TransferFault {
     pub(super) const fn hint(&self) -> &'static str {
         match self {
-            Self::NotAKey => {
-                "run `keyway vault key` where the sign-in is to go, and pass what it prints"
-            }
+            Self::NotAKey => "run `keyway vault key` at the destination, and pass what it prints",
             Self::NotSealed => "pass the whole text that `keyway vault move` wrote",
             Self::OtherKey => {
                 "compare the fingerprint of `keyway vault key` here with the one that `keyway \
                  vault move` showed"
             }
             Self::Ended | Self::ImportedBefore => {
-                "make another sign-in for this vault where a browser is: `keyway login SERVER --for \
+                "sign in for this vault on a machine with a browser: `keyway login SERVER --for \
                  KEY`, with the key that `keyway vault key` prints here"
             }
             Self::OtherServer => {

@@ -305,7 +305,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next<'_>) -> Option<Findin
     let (code, message, hint) = match cause {
         NetworkCause::Name => (
             Code::NameNotFound,
-            format!("the name {host} leads to no address"),
+            format!("the name {host} does not resolve to an address"),
             "check the host in `url` and the variables in it",
         ),
         NetworkCause::CertificateExpired => (

@@ -121,7 +121,7 @@ kinds! {
     HelperFailed = "helper.failed",
     /// A program starts with less isolation than its profile promises.
     IsolationReduced = "isolation.reduced",
-    /// An entry wants to be approved.
+    /// An entry needs approval.
     TrustRequested = "trust.requested",
     /// A person approved an entry, or did not.
     TrustDecided = "trust.decided",

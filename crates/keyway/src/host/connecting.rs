@@ -1,6 +1,7 @@
 //! From an approved target to a connection: which transport, which authorizer, which child.
 
 use std::sync::Arc;
+#[cfg(feature = "stdio")]
 use std::time::Duration;
 
 use keyway_auth::{Authorizer, Fixed, ServerEvent, ServerObserver, Topic};

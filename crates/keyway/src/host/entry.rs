@@ -35,7 +35,7 @@ pub(super) fn find<'a>(
         };
     };
     let own = name.strip_prefix(&format!("{plugin}:")).unwrap_or(name);
-    // Of a name that stands twice the manifest's wins, which comes last.
+    // Of a name that appears twice the manifest's wins, which comes last.
     let found = servers.iter().rev().find(|(_, server)| server.name == own);
     match found {
         Some((_, server)) if server.disabled => Err(Error::Disabled {

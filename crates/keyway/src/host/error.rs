@@ -102,8 +102,8 @@ pub enum Error {
         #[source]
         diagnosis: Box<Diagnosis>,
     },
-    /// The server is not signed in to by OAuth.
-    #[error("server `{}` is not signed in to by OAuth", printable(server))]
+    /// The server does not use OAuth.
+    #[error("server `{}` does not use OAuth", printable(server))]
     NotOAuth {
         /// Its name.
         server: String,

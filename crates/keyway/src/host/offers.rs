@@ -1,4 +1,4 @@
-//! Whether a server that is reached with a fixed credential could be signed in to by OAuth.
+//! Whether a server that is reached with a fixed credential could use OAuth.
 
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;

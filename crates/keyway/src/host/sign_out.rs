@@ -81,7 +81,7 @@ impl SignOutPlan {
         &self.missing
     }
 
-    /// Returns the sign-in; none if the server is not signed in to by OAuth.
+    /// Returns the sign-in; none if the server does not use OAuth.
     #[must_use]
     pub fn oauth(&self) -> Option<Authorization> {
         // Signing out starts no program.

@@ -250,7 +250,7 @@ fn server(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Serve
     if let Some(name) = reserved {
         found.refuse(
             table,
-            format!("`authorize_params` may not hold `{name}`, which is ours"),
+            format!("`authorize_params` may not contain `{name}`, which Keyway sets"),
         );
     }
     let needs = match oauth.grant {

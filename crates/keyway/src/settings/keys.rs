@@ -206,7 +206,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: &["defaults"],
         title: "[defaults]",
-        about: "Flags that count where neither the command line nor the environment says otherwise.",
+        about: "Defaults for flags that neither the command line nor the environment sets.",
         keys: &[
             key(
                 "profile",
@@ -218,7 +218,7 @@ pub const SECTIONS: &[Section] = &[
                 "account",
                 Kind::Text,
                 "\"ada@example.com\"",
-                "`--account`: which account to use where a server has several",
+                "`--account`: which account to use if a server has several",
             ),
             key(
                 "browser",
@@ -230,7 +230,7 @@ pub const SECTIONS: &[Section] = &[
                 "color",
                 Kind::Word(ColorChoice::WORDS),
                 "\"never\"",
-                "`--color`: when to use colour; `NO_COLOR` stands above it",
+                "`--color`: when to use colour; `NO_COLOR` overrides it",
             ),
             key("quiet", Kind::Flag, "true", "`--quiet`: print errors only"),
             key(
@@ -250,7 +250,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: &["sandbox", "servers", ANY],
         title: "[sandbox.servers.\"PLUGIN:SERVER\"]",
-        about: "The same for one server; what is not said here is as in `[sandbox]`.",
+        about: "The same for one server; what is not set here is as in `[sandbox]`.",
         keys: &{
             let [
                 profile,
@@ -275,7 +275,7 @@ pub const SECTIONS: &[Section] = &[
                 "proxy",
                 Kind::Proxy,
                 "\"http://proxy.example:3128\"",
-                "The proxy for everything that `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` do not speak about; this machine is never reached through it",
+                "The proxy for everything that `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` do not cover; never used for this machine",
             ),
             key(
                 "no_proxy",
@@ -287,13 +287,13 @@ pub const SECTIONS: &[Section] = &[
                 "roots",
                 Kind::Paths,
                 "[\"corporate-ca.pem\"]",
-                "Files of root certificates to believe as well",
+                "Files of additional root certificates to trust",
             ),
             key(
                 "client_certificate",
                 Kind::Path,
                 "\"client.pem\"",
-                "The certificate for servers that ask for one, with those that lead to a root",
+                "The certificate chain for servers that ask for a client certificate",
             ),
             key(
                 "client_key",
@@ -306,7 +306,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: &["oauth"],
         title: "[oauth]",
-        about: "What concerns every authorization server.",
+        about: "Settings for every authorization server.",
         keys: &[key(
             "client_metadata_url",
             Kind::Address,
@@ -337,21 +337,21 @@ pub const SECTIONS: &[Section] = &[
                 "metadata_issuer",
                 Kind::Text,
                 "\"https://other.example\"",
-                "Accept metadata that state this issuer although they were asked for under another; weakens the protection against a spoofed authorization server",
+                "Accept metadata that names this issuer although it was requested from another; weakens the protection against a spoofed authorization server",
             ),
         ],
     },
     Section {
         path: &["servers", ANY, "oauth"],
         title: "[servers.\"PLUGIN:SERVER\".oauth]",
-        about: "How one server is signed in to; each key stands above what the plugin's entry says.",
+        about: "How to sign in to one server; each key overrides the plugin's entry.",
         keys: &[
             SOURCE,
             key(
                 "grant",
                 Kind::Word(Grant::WORDS),
                 "\"client-credentials\"",
-                "How a token is obtained; otherwise by a person in a browser",
+                "How a token is obtained; by default a person signs in with a browser",
             ),
             key(
                 "issuer",
@@ -384,7 +384,7 @@ pub const SECTIONS: &[Section] = &[
                 "pkce",
                 Kind::Word(&["assume-s256"]),
                 "\"assume-s256\"",
-                "Trust that PKCE with S256 is understood although the metadata do not say so",
+                "Assume that PKCE with S256 is supported although the metadata does not say so",
             ),
             key(
                 "refresh_scope",
@@ -408,13 +408,13 @@ pub const SECTIONS: &[Section] = &[
                 "idp_issuer",
                 Kind::Address,
                 "\"https://login.example\"",
-                "For `id-jag`: the identity provider, where you sign in once for all servers; its client stands in `[oauth.issuers]`",
+                "For `id-jag`: the identity provider, where you sign in once for all servers; its client is set in `[oauth.issuers]`",
             ),
             key(
                 "idp_token_endpoint",
                 Kind::Address,
                 "\"https://login.example/token\"",
-                "For `id-jag`: where the ID token is exchanged; otherwise the provider's metadata say",
+                "For `id-jag`: where the ID token is exchanged; otherwise as the provider's metadata says",
             ),
             key(
                 "id_token_env",
@@ -457,7 +457,7 @@ pub const SECTIONS: &[Section] = &[
                 "keep_running",
                 Kind::Texts,
                 "[\"acme:browser\"]",
-                "Servers (`PLUGIN:SERVER`) whose programs do not end, because they remember what their client did before",
+                "Servers (`PLUGIN:SERVER`) whose programs do not end, because they keep state of their client",
             ),
         ],
     },

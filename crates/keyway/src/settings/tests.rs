@@ -282,7 +282,7 @@ fn keys_that_contradict_each_other_or_need_another_are_refused() {
         ),
         (
             format!("{server}authorize_params = {{ redirect_uri = \"https://evil.example\" }}"),
-            "may not hold `redirect_uri`",
+            "may not contain `redirect_uri`",
         ),
     ] {
         let found = wrong(&text);

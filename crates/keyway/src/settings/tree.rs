@@ -298,7 +298,7 @@ fn unknown(name: &str, keys: &[Key], below: &[&str], way: &SettingPath) -> Diagn
     };
     let hint = match (name, nearest_name(name, known.iter().copied())) {
         ("client_secret", _) => {
-            "a secret does not stand in this file: use `client_secret_env` or `client_secret_command`".to_owned()
+            "a secret does not belong in this file: use `client_secret_env` or `client_secret_command`".to_owned()
         }
         (_, Some(near)) => format!("did you mean `{near}`?"),
         (_, None) => {

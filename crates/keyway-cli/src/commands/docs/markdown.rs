@@ -253,7 +253,7 @@ can only be given a credential in plain text. `keyway adopt CLIENT --programs` a
 programs whose entries hold one: the value goes to the vault, the entry becomes one of Keyway's, and
 Keyway starts the program with the value.
 
-| CLIENT | what stands where | what Keyway writes |
+| CLIENT | what is where | what Keyway writes |
 |---|---|---|
 | `claude-code` | your entry, for all projects or for one | the same entry in place |
 | `claude-code` | the project's `.mcp.json` | an entry of the same name for this project in your own file; the project's file stays as it is |

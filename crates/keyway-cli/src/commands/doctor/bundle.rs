@@ -84,7 +84,7 @@ impl Bundle {
         written.map_err(|source| failed(&self.path, source))?;
         let path = printable(&self.path.to_string_lossy());
         Ok(format!(
-            "wrote {path}, which holds no credential; look through it before you hand it on:\n{listed}"
+            "wrote {path}, which holds no credential; read it before you share it:\n{listed}"
         ))
     }
 }

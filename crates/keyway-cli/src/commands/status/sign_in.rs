@@ -42,7 +42,7 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
         },
         Some(left) if left > 0 => format!("token ends in {}", lasting(left)),
         Some(_) => "token ended".to_owned(),
-        None => "token without an end".to_owned(),
+        None => "token does not expire".to_owned(),
     };
     let renews = if kept.renews && !kept.ended {
         ", renews itself"

@@ -9,7 +9,7 @@ pub(super) fn table<'a>(entries: impl Iterator<Item = &'a ActivityEntry>) -> Htm
     let rows: Html = entries.take(SHOWN).map(row).collect();
     if rows.as_str().is_empty() {
         return html!(
-            "<p class=\"soft\">Nothing yet. Requests of clients appear here as they come.</p>"
+            "<p class=\"soft\">Nothing yet. Client requests appear here as they arrive.</p>"
         );
     }
     html!(

@@ -82,7 +82,7 @@ fn outcome(probed: &ProbedServer) -> Html {
         );
     }
     html!(
-        "<p><strong>{}</strong> <code>{}</code></p><p>It can be added all the same.</p>",
+        "<p><strong>{}</strong> <code>{}</code></p><p>You can add it anyway.</p>",
         Ticked(&found.message),
         found.code.map_or("", |code| code.as_str()),
     )

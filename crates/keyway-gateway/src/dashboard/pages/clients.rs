@@ -166,7 +166,7 @@ fn installed(view: &ClientView, at: &str, browser: &BrowserSession) -> Html {
         .collect();
     html!(
         "<section class=\"panel\"><h2>Servers by Keyway</h2><ul class=\"plain\">{}</ul>\
-         <p class=\"hint\">Removing one restores what stood there before.</p></section>\n",
+         <p class=\"hint\">Removing one restores what was there before.</p></section>\n",
         rows,
     )
 }

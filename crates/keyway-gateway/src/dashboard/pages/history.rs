@@ -12,7 +12,7 @@ use keyway_mcp::jsonrpc::TOOL_DENIED;
 
 pub(super) fn page(look: &Look) -> Html {
     html!(
-        "<h1>History</h1>\n<p>Since the gateway started, the latest first. \
+        "<h1>History</h1>\n<p>Since the gateway started, latest first. \
          <code>keyway serve --events FILE</code> keeps it.</p>\n{}",
         table(look),
     )
@@ -116,7 +116,7 @@ const fn happened(kind: Kind) -> (&'static str, &'static str) {
         Kind::HelperRan => ("helper ran", ""),
         Kind::HelperFailed => ("helper failed", "bad"),
         Kind::IsolationReduced => ("starts with less isolation", "bad"),
-        Kind::TrustRequested => ("wants to be approved", ""),
+        Kind::TrustRequested => ("needs approval", ""),
         Kind::TrustDecided => ("approval answered", ""),
         Kind::ServerFailed => ("does not work", "bad"),
         Kind::ConfigSkipped => ("entry left out", "bad"),

@@ -203,6 +203,6 @@ fn claims(annotations: &Value) -> Option<Html> {
 const CLAIMS: [(&str, &str); 4] = [
     ("readOnlyHint", "only reads"),
     ("destructiveHint", "may destroy or overwrite"),
-    ("idempotentHint", "twice is the same as once"),
+    ("idempotentHint", "repeating it changes nothing"),
     ("openWorldHint", "reaches other systems"),
 ];

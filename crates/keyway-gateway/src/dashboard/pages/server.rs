@@ -242,7 +242,7 @@ fn variables(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
         false => "panel",
     };
     Some(html!(
-        "<section class=\"{}\" id=\"variables\"><h2>Variables of yours</h2>{}\
+        "<section class=\"{}\" id=\"variables\"><h2>Your variables</h2>{}\
          <p class=\"hint\">A value goes to the vault, as by <code>keyway env set</code>, and is never \
          shown again.</p></section>\n",
         class,

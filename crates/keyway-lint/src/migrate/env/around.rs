@@ -95,7 +95,7 @@ pub(super) fn add_advice(scope: &Selection<'_>, around: &PluginFiles, plan: &mut
             Code::RotateToken,
             Severity::Warning,
             format!("the value of {names} was written down in `{file}`, {place}"),
-            "get a new one from the issuer, put it in the place of the old, and revoke the old",
+            "get a new one from the issuer, replace the old one with it, and revoke the old one",
         ));
         if document.faults().next().is_some() {
             plan.diagnostics.push(note(

@@ -93,7 +93,7 @@ fn one_word(template: &Template, word: &str, start: usize) -> Option<Verdict> {
             } else {
                 "Basic "
             };
-            let message = "`Authorization` has no blank between scheme and credential";
+            let message = "`Authorization` has no space between scheme and credential";
             return verdict(message, "write one blank", change(range, text));
         }
     }

@@ -53,7 +53,7 @@ impl Handler for ServerHandler {
     ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
         Box::pin(async move {
             let Some(server) = self.server.upgrade() else {
-                return Err(RpcError::new(INTERNAL_ERROR, "the client has gone away"));
+                return Err(RpcError::new(INTERNAL_ERROR, "the client has disconnected"));
             };
             let asker: Arc<dyn Asker> = server;
             self.client.ask(&asker, method, params).await

@@ -27,7 +27,7 @@ impl ModernClient {
         let upstream = self.calls.carrier(method, params);
         let carrier = upstream.and_then(|upstream| Some((self.calls.take(&upstream)?, upstream)));
         let Some((mut call, upstream)) = carrier else {
-            let what = "there is no call of the client that could carry this";
+            let what = "no call of the client can carry this";
             let error = jsonrpc::error_object(jsonrpc::METHOD_NOT_FOUND, what);
             out.note(message::error(&id, &error));
             return;

@@ -46,7 +46,7 @@ pub(super) fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next<'
             format!("keyway check --fix --unsafe-fixes; then {again}")
         }
         (Some(CredentialFlaw::Blank), Some(name)) => {
-            format!("set it without the blank: export {name}=…; then {again}")
+            format!("set it without the whitespace: export {name}=…; then {again}")
         }
         _ => next.renew(first),
     };
