@@ -97,7 +97,7 @@ fn revoked_token_stays_revoked_until_the_person_renews_it() {
     let desk = Desk::new(KEYWAY, Settings::default());
     let run = |words: &[&str]| desk.without_browser(words).run();
     let first = authorization(&run(&["headers", "p:s"]));
-    assert!(first.starts_with("Bearer kwcap_"), "{first}");
+    assert!(first.starts_with("Bearer kwgt_"), "{first}");
     let listed = run(&["token", "list"]);
     assert!(listed.stdout.contains("headers:p:s"), "{}", listed.stdout);
     let revoked = run(&["token", "revoke", "headers:p:s"]);
@@ -175,7 +175,7 @@ fn program_that_keyway_starts_gets_no_credential() {
     let failed = desk.without_browser(&["tools", "p", "--trust"]).run();
     let printed = std::fs::read_to_string(&out);
     let printed = printed.unwrap_or_else(|_| panic!("not run: {}", failed.everything()));
-    assert!(!printed.contains("kwcap_"), "{printed}");
+    assert!(!printed.contains("kwgt_"), "{printed}");
     let issued = desk.rig.secrets();
     assert!(!issued.iter().any(|it| printed.contains(it)), "{printed}");
 }
@@ -196,7 +196,7 @@ fn url_is_accepted_wherever_a_server_is() {
     assert_eq!(run(&["call", &url, "echo", "message=x"]), "Echo: x\n");
     assert!(run(&["doctor", &url]).contains("server"));
     let printed = authorization(&desk.without_browser(&["headers", &url]).run());
-    assert!(printed.starts_with("Bearer kwcap_"), "{printed}");
+    assert!(printed.starts_with("Bearer kwgt_"), "{printed}");
     assert_eq!(desk.windows().len(), 1, "one sign-in serves them all");
     let both = desk.keyway(&["tools", &url, "s"]).run();
     assert_eq!(both.code, 2, "{}", both.everything());

@@ -166,7 +166,7 @@ fn a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin() 
     let folder = Folder::with_entries(r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#);
     let made = token(&folder, &["--name", "n", "--server", "s"]);
     assert!(
-        made.starts_with("kwcap_") && made.len() > 40,
+        made.starts_with("kwgt_") && made.len() > 40,
         "{}",
         made.len()
     );

@@ -495,7 +495,7 @@ const LONGEST_NAME: usize = 64;
 const HELPER_PREFIX: &str = "headers:";
 const HELPER_NAMESPACE: &str = "helper-token";
 /// So that scanners of files and logs can find one.
-const CLIENT_PREFIX: &str = "kwcap_";
+const CLIENT_PREFIX: &str = "kwgt_";
 const HOST_PREFIX: &str = "kwhost_";
 
 #[cfg(test)]

@@ -46,10 +46,10 @@ fn a_person_without_a_mouse_makes_a_token_a_client_uses_it_and_it_is_revoked() {
     let said = browse(&[make], Complaints::None);
     is_usable(&said);
     let texts = texts(&said);
-    let (_, token) = texts[0].split_once("kwcap_").expect(texts[0]);
+    let (_, token) = texts[0].split_once("kwgt_").expect(texts[0]);
     let token = token.split_whitespace().next().unwrap();
     assert!(!texts[1].contains(token), "it is shown once");
-    let token = format!("kwcap_{token}");
+    let token = format!("kwgt_{token}");
     let client = Client::greet(&house.gateway, "/mcp/p/s", &token);
     assert!(client.call_here("echo").contains("Echo: hello"));
     let revoke = json!([

@@ -70,7 +70,7 @@ async fn a_token_is_in_the_one_answer_to_its_form_and_on_no_page_after_it() {
         .form("/tokens", &pass, "do=new&name=ci&scope=some&server=p:s")
         .await;
     assert_eq!(made.status, 200);
-    let (_, token) = made.body.split_once("<code class=\"copy\">kwcap_").unwrap();
+    let (_, token) = made.body.split_once("<code class=\"copy\">kwgt_").unwrap();
     let token = token.split_once('<').unwrap().0.to_owned();
     assert!(made.body.contains("/mcp/p/s</code>"), "{}", made.body);
     assert_eq!(house.tokens(), ["ci Some(1)"]);
@@ -91,7 +91,7 @@ async fn a_token_is_in_the_one_answer_to_its_form_and_on_no_page_after_it() {
     ] {
         let refused = house.form("/tokens", &pass, body).await;
         assert!(refused.body.contains("notice bad"), "{body}");
-        assert!(!refused.body.contains("kwcap_"), "{body}");
+        assert!(!refused.body.contains("kwgt_"), "{body}");
     }
     assert_eq!(house.tokens(), ["ci Some(1)"]);
     house.form("/tokens", &pass, "do=revoke&name=ci").await;
