@@ -69,8 +69,8 @@ impl Address {
         let scheme = match (transport, is_encrypted) {
             (Transport::Ws, true) => "wss",
             (Transport::Ws, false) => "ws",
-            (_, true) => "https",
-            (_, false) => "http",
+            (Transport::Http | Transport::Sse | Transport::Stdio, true) => "https",
+            (Transport::Http | Transport::Sse | Transport::Stdio, false) => "http",
         };
         let (_, place) = self.origin.split_once("://")?;
         Some(Self {

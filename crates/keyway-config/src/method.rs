@@ -60,7 +60,7 @@ impl Method {
             Self::Dynamic
         } else if headers.any(is_credential_header) {
             Self::Static
-        } else if transport == Transport::Ws || matches!(remote.oauth, OAuth::Off) {
+        } else if !transport.supports_oauth() || matches!(remote.oauth, OAuth::Off) {
             Self::None
         } else {
             Self::OAuth

@@ -39,6 +39,16 @@ impl Transport {
         matches!(self, Self::Stdio)
     }
 
+    /// Says whether a server can be signed in to with OAuth: a credential that is renewed has to
+    /// reach it with each request. A WebSocket sends headers once, a process gets none.
+    #[must_use]
+    pub const fn supports_oauth(self) -> bool {
+        match self {
+            Self::Http | Self::Sse => true,
+            Self::Stdio | Self::Ws => false,
+        }
+    }
+
     /// Says what it is, for editors and docs.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

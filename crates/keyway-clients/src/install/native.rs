@@ -31,12 +31,7 @@ fn remote_of(transport: Transport, declared: &DeclaredRemote) -> Recognised {
     if url.is_empty() {
         return unsupported("url");
     }
-    let word = match transport {
-        Transport::Sse => "sse",
-        Transport::Ws => "ws",
-        _ => "http",
-    };
-    let mut remote = Remote::new(url, word);
+    let mut remote = Remote::new(url, transport.as_str());
     for header in &declared.headers {
         let Some(value) = in_our_words(&header.value.template) else {
             return unsupported(&header.name);

@@ -95,7 +95,7 @@ pub(super) const fn transport(transport: Option<Transport>) -> &'static str {
         Some(Transport::Sse) => "HTTP+SSE",
         Some(Transport::Ws) => "WebSocket",
         Some(Transport::Stdio) => "stdio",
-        _ => "unknown",
+        None => "unknown",
     }
 }
 

@@ -1,7 +1,7 @@
 //! `oauth-needs-approval`: a setting of `oauth` that waits for the person's approval.
 
 use keyway_code::Code;
-use keyway_config::declared::{Endpoint, NamedField, OAuth, OAuthFields, Transport};
+use keyway_config::declared::{Endpoint, NamedField, OAuth, OAuthFields};
 use keyway_config::diagnostic::Severity;
 use keyway_config::oauth_rules::address;
 
@@ -25,8 +25,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let OAuth::Configured(oauth) = &remote.oauth else {
             continue;
         };
-        // Over WebSocket it is an error, and none of it ever takes effect.
-        if server.transport == Transport::Ws {
+        // Elsewhere it is an error, and none of it ever takes effect.
+        if !server.transport.supports_oauth() {
             continue;
         }
         for (field, what) in weakening(oauth) {

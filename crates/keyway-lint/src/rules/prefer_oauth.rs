@@ -1,7 +1,7 @@
 //! `prefer-oauth`: a remote entry sends a fixed credential where signing in might do.
 
 use keyway_code::Code;
-use keyway_config::declared::{Endpoint, OAuth, Transport};
+use keyway_config::declared::{Endpoint, OAuth};
 use keyway_config::diagnostic::Severity;
 use keyway_config::headers::{is_credential_header, is_token};
 use keyway_config::method::is_blank;
@@ -23,7 +23,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let Endpoint::Remote(remote) = &server.endpoint else {
             continue;
         };
-        let can_sign_in = matches!(server.transport, Transport::Http | Transport::Sse)
+        let can_sign_in = server.transport.supports_oauth()
             && remote.helper.is_none()
             && !remote.url.template.as_str().trim().is_empty()
             && matches!(remote.oauth, OAuth::Automatic);

@@ -242,7 +242,7 @@ impl OnlineCheck {
             Transport::Http => [Transport::Sse, Transport::Ws],
             Transport::Sse => [Transport::Http, Transport::Ws],
             Transport::Ws => [Transport::Http, Transport::Sse],
-            _ => return None,
+            Transport::Stdio => return None,
         };
         if !is_misunderstood {
             return None;

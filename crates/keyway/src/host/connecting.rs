@@ -131,7 +131,8 @@ impl Host {
             ),
             #[cfg(not(feature = "ws"))]
             Transport::Ws => return Err(ConnectError::NotBuiltIn { feature: "ws" }),
-            _ => (
+            // No remote entry has `stdio`.
+            Transport::Http | Transport::Stdio => (
                 connect_http(url, authorizer, &self.http)?,
                 OfferedEras::Both {
                     probe: HTTP_PROBE_TIMEOUT,

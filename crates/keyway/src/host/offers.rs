@@ -2,7 +2,6 @@
 
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
-use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 
@@ -25,7 +24,7 @@ impl Host {
         };
         remote.headers.clear();
         remote.helper = None;
-        if bare.transport == Transport::Ws {
+        if !bare.transport.supports_oauth() {
             return Err(OAuthError::NotOffered.into());
         }
         let target = Target {
