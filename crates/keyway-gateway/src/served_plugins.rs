@@ -2,7 +2,9 @@
 //! has changed.
 
 mod known_server;
+mod serving_context;
 mod signed_in;
+mod watched_plugin;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,19 +15,22 @@ use keyway::config_files::CONFIG_FILES;
 use keyway::connect::FingerprintKey;
 use keyway::error::LoadError;
 use keyway::load::Loaded;
-use keyway::sign_in::{Presenter, PromptPolicy};
+use keyway::sign_in::PromptPolicy;
 use keyway::vault::Folders;
-use keyway::{Error, Host, Plugin};
+use keyway::{Error, Plugin};
 use keyway_mcp::timeouts::SIGN_IN_TIMEOUT;
-use keyway_secret::{Secret, printable};
+use keyway_secret::printable;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::known_server::KnownServer;
+use self::serving_context::Hosts;
+pub use self::serving_context::ServingContext;
 use self::signed_in::SignedIn;
+use self::watched_plugin::WatchedPlugin;
 use crate::dashboard::ServerId;
 use crate::file_watch::Stamps;
 use crate::gateway::{Gateway, ServedServer};
-use crate::lazy_server::{LazyServer, LazyServerOptions, ServerHosts};
+use crate::lazy_server::{LazyServer, LazyServerOptions};
 use crate::local_backend::LocalBackend;
 use crate::timeouts::LOOK_INTERVAL;
 
@@ -54,84 +59,12 @@ pub struct ServedPlugins {
     unsettled_looks: u8,
 }
 
-/// The hosts of all servers, from which those of one server are made when it is first used.
-struct Hosts {
-    /// Asks no person to sign in.
-    together: Host,
-    direct: Host,
-    backend: Arc<LocalBackend>,
-    terminal: MakeTerminal,
-}
-
-type MakeTerminal = Arc<dyn Fn() -> Option<Arc<dyn Presenter>> + Send + Sync>;
-
-impl Hosts {
-    /// Makes the hosts of one server, whose questions the dashboard shows.
-    fn of(&self, id: &ServerId, loaded: Arc<Loaded>) -> ServerHosts {
-        let host = |host: &Host| self.backend.showing_questions(host, (self.terminal)(), id);
-        ServerHosts {
-            plugin: host(&self.together).plugin(loaded),
-            direct: Some(host(&self.direct)),
-        }
-    }
-}
-
-/// What served plugins need of the process they run in.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct ServingContext {
-    /// Where everything is stored.
-    pub folders: Folders,
-    /// Makes what asks a person at the terminal to sign in; `None` where no one would see it.
-    pub terminal: MakeTerminal,
-    /// Prints a note, in one line.
-    pub print_note: Arc<dyn Fn(&str) + Send + Sync>,
-    /// What else decides about connections of this process, for processes that share them.
-    pub process_facts: Arc<[Secret<Vec<u8>>]>,
-}
-
-impl ServingContext {
-    /// A context without a terminal, in which notes are dropped.
-    #[must_use]
-    pub fn new(folders: Folders) -> Self {
-        Self {
-            folders,
-            terminal: Arc::new(|| None),
-            print_note: Arc::new(|_| {}),
-            process_facts: Arc::default(),
-        }
-    }
-}
-
-impl fmt::Debug for ServingContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServingContext").finish_non_exhaustive()
-    }
-}
-
 impl fmt::Debug for ServedPlugins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServedPlugins")
             .field("plugins", &self.plugins)
             .finish_non_exhaustive()
     }
-}
-
-/// One plugin.
-///
-/// ```text
-/// loaded ──file gone──▶ missed ──still gone──▶ removed ──file back──▶ loaded
-///   └──broken file──▶ loaded as before, and a note says why
-/// not there yet ──file made──▶ loaded
-/// ```
-#[derive(Debug)]
-struct WatchedPlugin {
-    path: PathBuf,
-    /// As it was when it last could be read; none if it is gone.
-    loaded: Option<Arc<Loaded>>,
-    /// What was wrong with it when that was last said.
-    told: Option<String>,
-    is_missed: bool,
 }
 
 /// What a look found.
@@ -459,24 +392,6 @@ impl ServedPlugins {
 
     fn say(&self, what: &str) {
         (self.context.print_note)(what);
-    }
-}
-
-impl WatchedPlugin {
-    fn name(&self) -> Option<String> {
-        Some(self.loaded.as_ref()?.plugin.name())
-    }
-
-    /// Returns a file that could be used before, or was not there, and cannot be used now.
-    fn newly_broken(&self, now: &Loaded) -> Option<String> {
-        let was_broken = |file: &str| {
-            let before = self.loaded.as_ref().map(|it| it.plugin.documents.iter());
-            let mut before = before.into_iter().flatten();
-            before.any(|it| it.source.path() == file && !it.is_usable())
-        };
-        let mut documents = now.plugin.documents.iter();
-        let broken = documents.find(|it| !it.is_usable() && !was_broken(it.source.path()));
-        broken.map(|document| document.source.path().to_owned())
     }
 }
 

@@ -5,6 +5,8 @@
 //! are remembered at first sight, by name and digest, and one that is new or has changed since is
 //! denied until a person has looked at it. Where there is no rule, connections are not touched.
 
+mod access;
+mod denial;
 mod digest;
 mod guard;
 mod questions;
@@ -18,13 +20,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use keyway::config::names::{of_server_id, server_id};
 use keyway::settings::{Settings, ToolRule};
 use keyway::vault::Vault;
-use keyway_secret::printable;
 use keyway_vault::{Generation, Namespace, VaultError};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use self::digest::ListedTool;
+pub use self::access::Access;
 pub use self::digest::ToolDigest;
 pub use self::guard::{GuardedConnector, guarded};
 use self::questions::Questions;
@@ -176,12 +176,8 @@ impl Policies {
             .into_iter()
             .flatten()
             .any(|id| self.concerns(client, id));
-        is_concerned.then(|| Access {
-            policies: Arc::clone(self),
-            server,
-            earlier,
-            client: client.map(str::to_owned),
-        })
+        let client = client.map(str::to_owned);
+        is_concerned.then(|| Access::new(Arc::clone(self), (server, earlier), client))
     }
 
     fn concerns(&self, client: Option<&str>, server: &str) -> bool {
@@ -377,152 +373,6 @@ impl Kept {
     }
 }
 
-/// What one client may do with the tools of one server, by the rules as they are at each call.
-#[derive(Debug)]
-pub struct Access {
-    policies: Arc<Policies>,
-    server: String,
-    /// See [`earlier_id`].
-    earlier: Option<String>,
-    client: Option<String>,
-}
-
-/// What becomes of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Allow,
-    Ask,
-    Deny(Denial),
-}
-
-/// Why a call is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Denial {
-    Rule,
-    New,
-    Changed,
-    Unlisted,
-    ListedTwice,
-    ListFailed,
-    Unreadable,
-    AnsweredNo,
-    Unanswered,
-    TooMany,
-}
-
-impl Access {
-    fn decide(&self, tool: &str, digest: ToolDigest) -> Verdict {
-        let client = self.client.as_deref();
-        let all = self.policies.kept();
-        let config = |id: &str| self.policies.config.get(id);
-        let kept = |id: &str| all.get(id).map(|kept| &kept.rules);
-        let find = |rules: &Rules| rules.find(client, tool);
-        let find_denial = |rules: &Rules| rules.without_allowed().find(client, tool);
-        let (own, earlier) = (&*self.server, self.earlier.as_deref());
-        let rule = config(own).and_then(find).max(kept(own).and_then(find));
-        let of_config = earlier.and_then(config).and_then(find_denial);
-        let of_kept = earlier.and_then(kept).and_then(find_denial);
-        let rule = rule.max(of_config).max(of_kept);
-        if rule == Some(Rule::Deny) {
-            return Verdict::Deny(Denial::Rule);
-        }
-        let concerns = |rules: &Rules| rules.concerns(client);
-        let is_concerned = |id| config(id).is_some_and(concerns) || kept(id).is_some_and(concerns);
-        let is_concerned = is_concerned(own) || earlier.is_some_and(is_concerned);
-        let kept = all.get(own);
-        let state = kept.map_or(ToolState::Known, |kept| kept.state(tool, digest));
-        match (is_concerned, state, rule) {
-            (true, ToolState::New, _) => Verdict::Deny(Denial::New),
-            (true, ToolState::Changed, _) => Verdict::Deny(Denial::Changed),
-            (_, _, Some(Rule::Ask)) => Verdict::Ask,
-            _ => Verdict::Allow,
-        }
-    }
-
-    /// Says whether the client may see a tool; one that cannot be read is hidden.
-    fn shows(&self, tool: &RawValue) -> bool {
-        let tool = ListedTool::read(tool);
-        tool.is_some_and(|it| !matches!(self.decide(&it.name, it.digest), Verdict::Deny(_)))
-    }
-
-    /// Says whether the tools of the server are not known yet.
-    fn is_first_sight(&self) -> bool {
-        let all = self.policies.kept();
-        all.get(&self.server)
-            .is_none_or(|kept| kept.looked_at.is_none())
-    }
-
-    /// Remembers the tools, if none were before. May block.
-    fn note_first_sight(&self, tools: BTreeMap<String, ToolDigest>) {
-        // What is not stored counts until the gateway ends.
-        let _unstored = self.policies.change(&self.server, |kept| {
-            kept.looked_at.get_or_insert(tools);
-        });
-    }
-
-    /// Words a refusal for the client, and says who can change it.
-    fn refusal(&self, tool: &str, denial: Denial) -> String {
-        let tool: String = printable(tool).chars().take(LONGEST_NAME).collect();
-        let server = printable(&self.server);
-        let what = match denial {
-            Denial::Rule => match &self.client {
-                Some(client) => format!("is denied to `{}` by a policy", printable(client)),
-                None => "is denied by a policy".to_owned(),
-            },
-            Denial::New => "is new since the server's tools were looked at, so it is denied".into(),
-            Denial::Changed => "has changed since it was looked at, so it is denied".to_owned(),
-            Denial::Unlisted => {
-                "is not listed by the server, so its policy does not allow it".to_owned()
-            }
-            Denial::ListedTwice => "is listed twice by the server, so it is denied".to_owned(),
-            Denial::ListFailed => {
-                "is denied: the server did not list its tools, which its policy needs".to_owned()
-            }
-            Denial::Unreadable => "is denied: the call does not name one tool".to_owned(),
-            Denial::AnsweredNo => "was not allowed by the person who was asked".to_owned(),
-            Denial::Unanswered => {
-                let seconds = crate::timeouts::TOOL_QUESTION_TIMEOUT.as_secs();
-                format!("was not allowed: there was no answer within {seconds} seconds")
-            }
-            Denial::TooMany => "is denied: too many calls wait for an answer".to_owned(),
-        };
-        let who = match denial {
-            Denial::New | Denial::Changed => {
-                "the person who runs Keyway can look at it on the dashboard (`keyway open`)"
-            }
-            Denial::AnsweredNo | Denial::Unanswered | Denial::TooMany => {
-                "the person who runs Keyway can answer on the dashboard (`keyway open`)"
-            }
-            Denial::Unlisted | Denial::ListedTwice | Denial::ListFailed | Denial::Unreadable => {
-                "the client can list the tools again, and the owner of the server can correct its list"
-            }
-            Denial::Rule => {
-                "the person who runs Keyway can change it on the dashboard (`keyway open`) or in \
-                 `config.toml`"
-            }
-        };
-        format!("tool `{tool}` of `{server}` {what}; {who}")
-    }
-}
-
-impl Denial {
-    /// Returns the word that programs go by.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "denied",
-            Self::New => "new",
-            Self::Changed => "changed",
-            Self::Unlisted => "unlisted",
-            Self::ListedTwice => "listed-twice",
-            Self::ListFailed => "not-listed",
-            Self::Unreadable => "unreadable",
-            Self::AnsweredNo => "answered-no",
-            Self::Unanswered => "unanswered",
-            Self::TooMany => "too-many",
-        }
-    }
-}
-
 /// Reads what is stored of every server.
 fn stored(vault: &Vault) -> Result<HashMap<String, Kept>, VaultError> {
     let rows = vault.sealed(Namespace::new(NAMESPACE)?).read_all()?;
@@ -549,8 +399,6 @@ fn earlier_id(plugin: &str, server: &str) -> Option<String> {
 }
 
 const NAMESPACE: &str = "tool-policy";
-/// How much of a tool's name is repeated.
-const LONGEST_NAME: usize = 120;
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,8 @@ use keyway_transport::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::access::Verdict;
+use super::denial::Denial;
 use super::*;
 
 /// A server whose tools are pages of JSON.

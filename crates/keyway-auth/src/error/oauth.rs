@@ -4,10 +4,12 @@
 //! cut; tokens, codes and whole answers never do.
 
 mod meaning;
+mod refusal;
+mod request_target;
+mod sign_in_cause;
 
 use keyway_secret::random::NoRandomness;
 pub use keyway_store::RejectionCause;
-use keyway_store::{Grant, GrantState};
 use thiserror::Error;
 
 use crate::document::DocumentError;
@@ -15,6 +17,12 @@ use crate::endpoint::EndpointError;
 use crate::jose::JoseError;
 use crate::ports::{HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
+
+pub use self::refusal::Refusal;
+pub(crate) use self::refusal::shown;
+pub use self::request_target::RequestTarget;
+pub use self::sign_in_cause::SignInCause;
+use self::sign_in_cause::{sign_in_text, why_rejected};
 
 /// Why there is no token.
 #[derive(Debug, Clone, Error)]
@@ -303,12 +311,6 @@ pub enum OAuthError {
     },
 }
 
-fn why_rejected(cause: RejectionCause) -> String {
-    cause
-        .clause()
-        .map_or_else(String::new, |clause| format!(": {clause}"))
-}
-
 fn holder(process: Option<u32>) -> String {
     match process {
         Some(process) => format!("another process ({process})"),
@@ -321,120 +323,6 @@ const fn renewing_for(is_overdue: bool) -> &'static str {
         "2 minutes"
     } else {
         "10 seconds"
-    }
-}
-
-/// Says why a person has to sign in.
-fn sign_in_text(cause: SignInCause, scopes: &[String], refusal: Option<&HttpRefusal>) -> String {
-    let why = match cause {
-        SignInCause::Never => "not signed in",
-        SignInCause::Ended => "the sign-in ended and cannot be renewed",
-        SignInCause::Rejected(cause) => {
-            return format!("the sign-in ended{}", why_rejected(cause));
-        }
-        SignInCause::Refused => "the server no longer accepts the sign-in",
-        SignInCause::IdentityProvider => "not signed in at the identity provider",
-        SignInCause::Moved => "the server has changed its authorization server since the sign-in",
-        SignInCause::Scope => {
-            let asked = refusal.and_then(|refusal| refusal.scope.clone());
-            let asked = asked.unwrap_or_else(|| scopes.join(" "));
-            if asked.is_empty() {
-                return "the server asks for more scopes".to_owned();
-            }
-            let asked = shown(&asked);
-            return format!("the server requires scopes that were not granted: `{asked}`");
-        }
-    };
-    why.to_owned()
-}
-
-/// Why an earlier sign-in does not count any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SignInCause {
-    /// There was none.
-    Never,
-    /// It ended, and cannot renew itself.
-    Ended,
-    /// Its refresh token was rejected, by a fault that is known.
-    Rejected(RejectionCause),
-    /// The server does not accept its token.
-    Refused,
-    /// Its scopes do not suffice.
-    Scope,
-    /// The server has moved to another authorization server.
-    Moved,
-    /// There is none at the identity provider, through which the server is signed in to.
-    IdentityProvider,
-}
-
-impl SignInCause {
-    /// Says why a stored sign-in that cannot renew itself has ended, by what is stored with it: the
-    /// process that noticed is rarely the one that tells.
-    pub(crate) fn of_ended(grant: &Grant) -> Self {
-        match grant.state {
-            GrantState::NeedsReauth => Self::of_rejection(grant.rejection_cause),
-            _ => Self::Ended,
-        }
-    }
-
-    pub(crate) const fn of_rejection(cause: RejectionCause) -> Self {
-        match cause.clause() {
-            Some(_) => Self::Rejected(cause),
-            None => Self::Ended,
-        }
-    }
-}
-
-/// What was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum RequestTarget {
-    /// RFC 9728.
-    #[error("the metadata of the server")]
-    ResourceMetadata,
-    /// RFC 8414.
-    #[error("the metadata of the authorization server")]
-    ServerMetadata,
-    /// RFC 7591.
-    #[error("the registration")]
-    Registration,
-    /// RFC 6749.
-    #[error("the token endpoint")]
-    Token,
-    /// RFC 8628.
-    #[error("the device endpoint")]
-    Device,
-    /// RFC 7009.
-    #[error("the revocation endpoint")]
-    Revocation,
-    /// RFC 8693.
-    #[error("the identity provider")]
-    IdentityProvider,
-    /// The consent page.
-    #[error("the consent page")]
-    Authorization,
-}
-
-/// A refusal as the server worded it, made fit to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Refusal {
-    /// The registered code.
-    pub code: String,
-    /// The server's own explanation.
-    pub description: Option<String>,
-    /// The HTTP status, if the refusal came as an answer.
-    pub status: Option<u16>,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.code)?;
-        match &self.description {
-            Some(text) => write!(f, " ({text})"),
-            None => Ok(()),
-        }
     }
 }
 
@@ -455,17 +343,6 @@ impl From<NoRandomness> for OAuthError {
         Self::Crypto { what }
     }
 }
-
-/// Makes a text that a peer sent fit to be shown: without what moves a cursor, and not long.
-pub(crate) fn shown(text: &str) -> String {
-    let text = keyway_secret::printable(text);
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
-}
-
-const MAX_SHOWN: usize = 200;
 
 impl OAuthError {
     /// Makes the error of a server that needs a sign-in, without a refusal to quote.

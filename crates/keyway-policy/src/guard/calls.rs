@@ -27,8 +27,10 @@ use tokio::time::{Instant, timeout};
 use super::Guard;
 use super::arguments::ShownArguments;
 use super::listing::{self, Tools};
+use crate::access::Verdict;
+use crate::denial::Denial;
 use crate::timeouts::TOOL_QUESTION_TIMEOUT;
-use crate::{Denial, Policies, ToolDigest, ToolQuestion, Verdict};
+use crate::{Policies, ToolDigest, ToolQuestion};
 
 /// A call that its client repeats with the answer of a person.
 ///

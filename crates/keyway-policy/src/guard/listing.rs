@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
 use super::Guard;
+use crate::digest::ListedTool;
 use crate::timeouts::{TOOL_LIST_AGE, TOOL_LIST_TIMEOUT};
-use crate::{Access, ListedTool, ToolDigest};
+use crate::{Access, ToolDigest};
 
 /// The tools as they were last listed.
 #[derive(Debug, Default)]
