@@ -27,12 +27,12 @@ pub struct Approval {
     /// The person answered that its programs are confined, whatever `config.toml` says.
     pub confined: bool,
     /// What was approved, the latest last; none if an earlier version of Keyway wrote this.
-    states: Vec<State>,
+    states: Vec<ApprovedState>,
 }
 
 /// One state of an entry that was approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct State {
+struct ApprovedState {
     digest: String,
     /// The part that the plugin decides.
     of_plugin: String,
@@ -51,7 +51,7 @@ impl Approval {
             source: question.source.to_string_lossy().into_owned(),
             grants: question.grants().map(str::to_owned).collect(),
             confined: question.is_confined_by_answer,
-            states: vec![State::of(question)],
+            states: vec![ApprovedState::of(question)],
         }
     }
 
@@ -67,8 +67,8 @@ impl Approval {
         let of_plugin = question.of_plugin.to_string();
         let digest = question.digest.to_string();
         let was_covered = before.covers(&question.digest);
-        let keeps = |state: &State| state.of_plugin == of_plugin && state.digest != digest;
-        let mut states: Vec<State> = before.states.into_iter().filter(keeps).collect();
+        let keeps = |state: &ApprovedState| state.of_plugin == of_plugin && state.digest != digest;
+        let mut states: Vec<ApprovedState> = before.states.into_iter().filter(keeps).collect();
         let surplus = states.len().saturating_sub(MOST_STATES - 1);
         states.drain(..surplus);
         states.append(&mut approval.states);
@@ -175,7 +175,7 @@ impl Approval {
     }
 }
 
-impl State {
+impl ApprovedState {
     fn of(question: &Question) -> Self {
         let tree = question.files.known_tree();
         Self {
@@ -226,8 +226,8 @@ struct StoredFact {
 }
 
 impl StoredState {
-    fn of(state: &State) -> Self {
-        let State {
+    fn of(state: &ApprovedState) -> Self {
+        let ApprovedState {
             digest,
             of_plugin,
             facts,
@@ -241,14 +241,14 @@ impl StoredState {
         }
     }
 
-    fn read(self) -> Option<State> {
+    fn read(self) -> Option<ApprovedState> {
         let Self {
             digest,
             of_plugin,
             facts,
             tree,
         } = self;
-        Some(State {
+        Some(ApprovedState {
             digest,
             of_plugin,
             facts: facts

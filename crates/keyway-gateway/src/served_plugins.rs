@@ -69,7 +69,7 @@ impl fmt::Debug for ServedPlugins {
 
 /// What a look found.
 #[derive(Debug)]
-enum Found {
+enum Look {
     Nothing,
     /// Approvals, variables or sign-ins have changed, which concerns no connection.
     Records,
@@ -183,9 +183,9 @@ impl ServedPlugins {
             };
             self = plugins;
             match found {
-                Found::Nothing => continue,
-                Found::Records => {}
-                Found::Servers(servers) => gateway.replace(servers),
+                Look::Nothing => continue,
+                Look::Records => {}
+                Look::Servers(servers) => gateway.replace(servers),
             }
             gateway.refresh_policies().await;
             self.backend.set_plugins(self.loaded());
@@ -193,7 +193,7 @@ impl ServedPlugins {
     }
 
     /// Looks whether anything has changed.
-    fn look(&mut self) -> Found {
+    fn look(&mut self) -> Look {
         let settings = self.settings.again();
         if settings != self.settings {
             self.settings = settings;
@@ -215,16 +215,16 @@ impl ServedPlugins {
         if !has_new_files && !has_news && !has_new_records {
             let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
             upstreams.for_each(|upstream| upstream.drop_unused());
-            return Found::Nothing;
+            return Look::Nothing;
         }
         // What no client uses depends on nothing yet.
         if !has_new_files && !self.known.values().any(KnownServer::is_used) {
-            return Found::Records;
+            return Look::Records;
         }
         if has_new_files {
             self.load_again();
         }
-        Found::Servers(self.servers_after(has_new_records))
+        Look::Servers(self.servers_after(has_new_records))
     }
 
     /// Describes the servers as they are now.

@@ -207,14 +207,14 @@ pub(crate) async fn connect_shared(
         return None;
     }
     let client_hello = ClientHello::new(wanted, Nonce::random()?, key);
-    let greet = async {
+    let handshake = async {
         client_hello.write(&mut stream).await.ok()?;
         let server_hello = ServerHello::read(&mut stream).await.ok()??;
         server_hello
             .matches(&client_hello, &wanted.fingerprint, key)
             .then_some(())
     };
-    timeout(HANDSHAKE_TIMEOUT, greet).await.ok()??;
+    timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()??;
     Some(stream)
 }
 

@@ -34,11 +34,11 @@ pub(crate) async fn translate(
 ) -> Result<Connection, Connection> {
     match client {
         ClientEra::Legacy => {
-            let (connection, adapter) = legacy_client::greet(connection, first).await?;
+            let (connection, adapter) = legacy_client::initialize(connection, first).await?;
             Ok(attach(connection, adapter))
         }
         ClientEra::Modern => {
-            let (connection, adapter) = modern_client::greet(connection, first).await?;
+            let (connection, adapter) = modern_client::initialize(connection, first).await?;
             Ok(attach(connection, adapter))
         }
     }

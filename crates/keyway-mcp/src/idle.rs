@@ -20,7 +20,7 @@ use tokio::sync::RwLock;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use self::traffic::{Greeting, Traffic};
+use self::traffic::{Handshake, Traffic};
 use crate::timeouts::CONNECT_TIMEOUT;
 
 /// Starts the program again.
@@ -169,10 +169,10 @@ impl IdleLink {
             return Ok(());
         }
         let mut connection = (self.reopen)().await?;
-        let greeting = self.lock().greeting.clone();
-        let greeted = timeout(CONNECT_TIMEOUT, greet(&mut connection, &greeting)).await;
+        let handshake = self.lock().handshake.clone();
+        let replayed = timeout(CONNECT_TIMEOUT, replay(&mut connection, &handshake)).await;
         let seconds = CONNECT_TIMEOUT.as_secs();
-        if !greeted.unwrap_or(Err(TransportError::Timeout { seconds }))? {
+        if !replayed.unwrap_or(Err(TransportError::Timeout { seconds }))? {
             // It is not the server any more that the client knows: the client has to begin again.
             self.lock().is_closed = true;
             connection.link.close().await;
@@ -233,8 +233,11 @@ async fn pump(mut events: EventReceiver, traffic: Arc<Mutex<Traffic>>, client: E
 }
 
 /// Sends what the client began with; says whether the program answers as the one before.
-async fn greet(connection: &mut Connection, greeting: &Greeting) -> Result<bool, TransportError> {
-    let Some((initialize, id)) = &greeting.initialize else {
+async fn replay(
+    connection: &mut Connection,
+    handshake: &Handshake,
+) -> Result<bool, TransportError> {
+    let Some((initialize, id)) = &handshake.initialize else {
         return Ok(true);
     };
     connection.link.send(initialize.clone()).await?;
@@ -253,10 +256,10 @@ async fn greet(connection: &mut Connection, greeting: &Greeting) -> Result<bool,
             None => return Err(TransportError::Closed),
         }
     };
-    if !greeting.is_answered_as_before(&answer) {
+    if !handshake.is_answered_as_before(&answer) {
         return Ok(false);
     }
-    if let Some(initialized) = &greeting.initialized {
+    if let Some(initialized) = &handshake.initialized {
         connection.link.send(initialized.clone()).await?;
     }
     Ok(true)

@@ -164,14 +164,14 @@ struct Guard {
     /// operating system gave no random bytes, and then nothing is asked.
     own_ids: Option<String>,
     /// Held for one message, never across an await.
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
     /// Held while the tools are listed, so that calls that come together wait for one list. Taken
     /// before `state`.
     listing: tokio::sync::Mutex<CurrentTools>,
 }
 
 #[derive(Default)]
-struct State {
+struct GuardState {
     /// The client's lists that are not answered yet.
     lists: HashSet<RequestId>,
     /// Requests that wait for a decision. The task that removes one owns it: the decision, which passes
@@ -453,7 +453,7 @@ impl Guard {
         held.into_values().for_each(|task| task.abort());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

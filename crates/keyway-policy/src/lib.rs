@@ -36,7 +36,7 @@ pub struct Policies {
     config: HashMap<String, Rules>,
     vault: Option<Arc<Vault>>,
     /// By server. Held for one look or one change, never across an await or a write to the vault.
-    kept: RwLock<HashMap<String, Kept>>,
+    kept: RwLock<HashMap<String, StoredPolicy>>,
     /// Held while rows are written or read again, so that the last change is the one that stays.
     /// Taken before `kept`. It holds the state of the vault that was read last.
     writing: Mutex<Option<Generation>>,
@@ -47,7 +47,7 @@ pub struct Policies {
 
 /// What is stored of one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct StoredPolicy {
     rules: Rules,
     /// The tools as a person last looked at them, or as they were first seen; `None` before that.
     #[serde(default, with = "digest::stored")]
@@ -311,7 +311,7 @@ impl Policies {
         self.changes.send_modify(count);
     }
 
-    fn change(&self, server: &str, how: impl FnOnce(&mut Kept)) -> Result<(), VaultError> {
+    fn change(&self, server: &str, how: impl FnOnce(&mut StoredPolicy)) -> Result<(), VaultError> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = {
             let mut all = self.kept.write().unwrap_or_else(PoisonError::into_inner);
@@ -329,7 +329,7 @@ impl Policies {
         Ok(())
     }
 
-    fn kept(&self) -> std::sync::RwLockReadGuard<'_, HashMap<String, Kept>> {
+    fn kept(&self) -> std::sync::RwLockReadGuard<'_, HashMap<String, StoredPolicy>> {
         self.kept.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -353,7 +353,7 @@ impl fmt::Debug for Policies {
     }
 }
 
-impl Kept {
+impl StoredPolicy {
     /// Denies everything.
     fn closed() -> Self {
         let mut kept = Self::default();
@@ -374,11 +374,11 @@ impl Kept {
 }
 
 /// Reads what is stored of every server.
-fn stored(vault: &Vault) -> Result<HashMap<String, Kept>, VaultError> {
+fn stored(vault: &Vault) -> Result<HashMap<String, StoredPolicy>, VaultError> {
     let rows = vault.sealed(Namespace::new(NAMESPACE)?).read_all()?;
     let read = |value: &[u8]| {
         // What another version wrote may take away more than this one understands.
-        serde_json::from_slice(value).unwrap_or_else(|_| Kept::closed())
+        serde_json::from_slice(value).unwrap_or_else(|_| StoredPolicy::closed())
     };
     let rows = rows.into_iter();
     let kept = rows.map(|(server, row)| (server, read(row.value.expose())));

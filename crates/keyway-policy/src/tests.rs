@@ -9,11 +9,13 @@ use keyway_testkit::PATIENCE;
 use keyway_transport::{
     Connection, Event, EventSender, Frame, Link, RequestId, TransportError, queue,
 };
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::access::Verdict;
 use super::denial::Denial;
+use super::digest::ListedTool;
 use super::*;
 
 /// A server whose tools are pages of JSON.

@@ -68,7 +68,7 @@ pub struct HttpSettings {
 pub struct HttpClient {
     pool: Arc<Pool>,
     policy: AddressPolicy,
-    shared: Arc<Shared>,
+    shared: Arc<HttpClientShared>,
 }
 
 /// What connections are for.
@@ -102,7 +102,7 @@ impl Purpose {
     }
 }
 
-struct Shared {
+struct HttpClientShared {
     tls: Tls,
     settings: HttpSettings,
     history: Arc<ScopeHistory>,
@@ -119,7 +119,7 @@ impl HttpClient {
     /// Returns [`TransportError::Settings`] for an unusable client certificate or proxy.
     pub fn new(settings: HttpSettings) -> Result<Self, TransportError> {
         let tls = Tls::new(&settings.root_certificates, settings.identity.as_ref())?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HttpClientShared {
             tls,
             settings,
             history: Arc::default(),
@@ -213,7 +213,7 @@ impl HttpClient {
     }
 
     fn build(
-        shared: Arc<Shared>,
+        shared: Arc<HttpClientShared>,
         policy: AddressPolicy,
         purpose: Purpose,
     ) -> Result<Self, TransportError> {

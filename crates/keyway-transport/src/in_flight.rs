@@ -12,10 +12,10 @@ use crate::responses::same_id;
 
 /// The requests in flight on one connection. The lock is never held across an await.
 #[derive(Debug, Default)]
-pub(crate) struct InFlight(Mutex<State>);
+pub(crate) struct InFlight(Mutex<InFlightState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct InFlightState {
     /// With the task that works on it, where each has its own.
     waiting: HashMap<RequestId, Option<AbortHandle>>,
     is_closed: bool,
@@ -106,12 +106,12 @@ impl InFlight {
         self.lock().is_closed
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InFlightState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl InFlightState {
     fn drain(&mut self) -> Vec<RequestId> {
         let ended = self.waiting.drain().map(|(id, task)| {
             if let Some(task) = task {

@@ -50,7 +50,7 @@ pub async fn connect_sse(
 ) -> Result<Connection, TransportError> {
     let server = AuthorizedClient::for_url(client.clone(), client.endpoint(url)?, authorizer);
     let (sender, events) = queue(EVENT_QUEUE);
-    let link = LegacyLink(Arc::new(Shared {
+    let link = LegacyLink(Arc::new(SseShared {
         server,
         events: sender,
         in_flight: InFlight::default(),
@@ -62,9 +62,9 @@ pub async fn connect_sse(
 }
 
 /// The sending side.
-struct LegacyLink(Arc<Shared>);
+struct LegacyLink(Arc<SseShared>);
 
-struct Shared {
+struct SseShared {
     server: AuthorizedClient,
     events: EventSender,
     in_flight: InFlight,
@@ -113,7 +113,7 @@ impl fmt::Debug for LegacyLink {
     }
 }
 
-impl Shared {
+impl SseShared {
     async fn accept(self: &Arc<Self>, frame: Frame) -> Result<(), TransportError> {
         let message = Message::read(frame)?;
         let turn = self.send_queue.wait(message.class).await?;

@@ -105,7 +105,7 @@ impl StdioServer {
             process.exit_watch(),
             Overflow::Fail(MAX_FRAME_BYTES),
         );
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StdioShared {
             process,
             writer: Writer::new(stdin),
             outstanding: Mutex::default(),
@@ -153,7 +153,7 @@ impl fmt::Debug for StdioServer {
 /// At the end every request without an answer fails, then `Closed` is reported.
 #[derive(Debug)]
 struct Stdio {
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
 }
 
 impl Link for Stdio {
@@ -191,7 +191,7 @@ impl Drop for Stdio {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct StdioShared {
     process: Process,
     writer: Writer,
     /// Requests of ours that the server has not answered.
@@ -199,7 +199,7 @@ struct Shared {
     outstanding: Mutex<HashSet<RequestId>>,
 }
 
-impl Shared {
+impl StdioShared {
     async fn shut_down(&self) {
         self.writer.close().await;
         self.process.terminate().await;
@@ -214,7 +214,7 @@ impl Shared {
 
 /// Moves what the child prints to the receiver of the events.
 struct Pump {
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
     events: EventSender,
     log: ChildLog,
     tail: Arc<Tail>,

@@ -53,16 +53,16 @@ pub fn connect_http(
     let url = client.endpoint(url)?;
     let (sender, events) = queue(EVENT_QUEUE);
     let server = AuthorizedClient::for_url(client.clone(), url, authorizer);
-    let shared = Shared::new(server, sender);
+    let shared = StreamableShared::new(server, sender);
     let link = Arc::new(StreamableLink(Arc::new(shared)));
     Ok(Connection::new(link, events))
 }
 
 /// The sending side; the tasks of its requests share what is inside.
-struct StreamableLink(Arc<Shared>);
+struct StreamableLink(Arc<StreamableShared>);
 
 /// What the tasks of one connection share.
-struct Shared {
+struct StreamableShared {
     server: AuthorizedClient,
     events: EventSender,
     sessions: Sessions,
@@ -109,7 +109,7 @@ impl fmt::Debug for StreamableLink {
     }
 }
 
-impl Shared {
+impl StreamableShared {
     fn new(server: AuthorizedClient, events: EventSender) -> Self {
         Self {
             server,

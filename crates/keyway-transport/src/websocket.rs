@@ -79,7 +79,7 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
     let (sink, stream) = socket.split();
     let (queue, queued) = mpsc::channel(SEND_QUEUE);
     let (sender, events) = event_queue(EVENT_QUEUE);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(WebSocketShared {
         origin,
         in_flight: InFlight::default(),
         phase: watch::Sender::new(Phase::Open),
@@ -96,13 +96,13 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
 
 /// The sending side.
 struct WsLink {
-    shared: Arc<Shared>,
+    shared: Arc<WebSocketShared>,
     /// Bounded, so that a slow server slows the sender down.
     queue: mpsc::Sender<Utf8Bytes>,
 }
 
 /// What the link and the two tasks have in common.
-struct Shared {
+struct WebSocketShared {
     origin: String,
     in_flight: InFlight,
     phase: watch::Sender<Phase>,
@@ -131,7 +131,7 @@ enum Phase {
     Done,
 }
 
-impl Shared {
+impl WebSocketShared {
     /// Begins the end, unless it has begun.
     fn end(&self, phase: Phase) {
         self.phase.send_if_modified(|current| {

@@ -16,10 +16,10 @@ use super::details::Details;
 /// The lock is held for one comparison or one change, so that of two first tokens one pins the
 /// account and the other is compared with it. No other lock is taken under it.
 #[derive(Clone, Default)]
-pub struct AccountPin(Arc<Mutex<State>>);
+pub struct AccountPin(Arc<Mutex<PinState>>);
 
 #[derive(Default)]
-struct State {
+struct PinState {
     owner: Option<Owner>,
     was_refused: bool,
     sign_out_count: u64,
@@ -71,7 +71,7 @@ impl AccountPin {
         is_same
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PinState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -35,7 +35,7 @@ use keyway_mcp::version::ClientEra;
 /// ```text
 ///   started ──initialize answered──▶ Current ──server replaced, or signed out──▶ Reconnect
 ///                                     ▲   │                                       │ migrate
-///                                     └───┼────── another connection, greeted ────┤
+///                                     └───┼──── another connection, initialized ──┤
 ///                                         │                                       │ none accepted
 ///   entry gone, other account,            ▼                                       ▼
 ///   closed, or connection ended ──────▶ over ◀────────────────────────────────────┘

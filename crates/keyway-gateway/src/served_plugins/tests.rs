@@ -1,5 +1,6 @@
 //! Which servers are planned, and when; plans are counted, not timed.
 
+use keyway::Host;
 use keyway::vault::KeySources;
 use keyway_testkit::Folder;
 use serde_json::{Map, Value, json};
@@ -68,9 +69,9 @@ impl Served {
         let mut last = None;
         loop {
             match self.plugins.look() {
-                Found::Nothing => return last,
-                Found::Records => {}
-                Found::Servers(servers) => last = Some(servers),
+                Look::Nothing => return last,
+                Look::Records => {}
+                Look::Servers(servers) => last = Some(servers),
             }
         }
     }
@@ -111,7 +112,7 @@ async fn of_a_thousand_servers_only_those_in_use_are_planned() {
     }
     served.settle();
     assert_eq!(served.plugins.plan_count(), 2, "looked at once more");
-    assert!(matches!(served.plugins.look(), Found::Nothing));
+    assert!(matches!(served.plugins.look(), Look::Nothing));
     assert_eq!(served.plugins.plan_count(), 2, "nothing has changed");
 }
 

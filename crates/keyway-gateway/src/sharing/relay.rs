@@ -46,27 +46,27 @@ pub async fn relay<F: Future<Output = Connection>>(
 ) -> io::Result<()> {
     let mut input = Input::new(input);
     let mut output = Output::new(output);
-    let said = Said::default();
-    if pass(&mut input, &mut output, host.0, &said).await? == End::Client {
+    let sent = ClientMessages::default();
+    if pass(&mut input, &mut output, host.0, &sent).await? == End::Client {
         return Ok(());
     }
-    let said = said.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let is_greeting = |id: &RequestId| {
-        let greeting = said.greeting.as_ref();
-        greeting.is_some_and(|(own, _)| own == id)
+    let sent = sent.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_initialize = |id: &RequestId| {
+        let initialize = sent.initialize.as_ref();
+        initialize.is_some_and(|(own, _)| own == id)
     };
-    let is_welcomed = !said.waiting.iter().any(is_greeting);
-    for id in said.waiting.iter().filter(|id| !is_greeting(id)) {
+    let is_initialized = !sent.waiting.iter().any(is_initialize);
+    for id in sent.waiting.iter().filter(|id| !is_initialize(id)) {
         output.push(Event::Failed {
             id: id.clone(),
             error: TransportError::Closed,
         });
     }
     output.flush().await?;
-    if let Some((id, frame)) = said.greeting {
+    if let Some((id, frame)) = sent.initialize {
         input.put_back([frame]);
-        input.put_back(said.greeted);
-        if is_welcomed {
+        input.put_back(sent.initialized);
+        if is_initialized {
             output.mute(id);
         }
     }
@@ -85,16 +85,16 @@ enum End {
 /// The lock is held for one message at a time. Both halves of [`pass`] run in one task, so it is
 /// never contended.
 #[derive(Default)]
-struct Said(Mutex<Kept>);
+struct ClientMessages(Mutex<RecordedMessages>);
 
 #[derive(Default)]
-struct Kept {
+struct RecordedMessages {
     waiting: HashSet<RequestId>,
-    greeting: Option<(RequestId, Frame)>,
-    greeted: Option<Frame>,
+    initialize: Option<(RequestId, Frame)>,
+    initialized: Option<Frame>,
 }
 
-impl Said {
+impl ClientMessages {
     fn note(&self, frame: &Frame) {
         let Ok(envelope) = frame.envelope() else {
             return;
@@ -103,11 +103,11 @@ impl Said {
         match (envelope.id(), envelope.method.as_deref()) {
             (Some(id), Some(method)) => {
                 if method == "initialize" {
-                    kept.greeting = Some((id.clone(), frame.clone()));
+                    kept.initialize = Some((id.clone(), frame.clone()));
                 }
                 kept.waiting.insert(id);
             }
-            (None, Some("notifications/initialized")) => kept.greeted = Some(frame.clone()),
+            (None, Some("notifications/initialized")) => kept.initialized = Some(frame.clone()),
             _ => {}
         }
     }
@@ -128,7 +128,7 @@ async fn pass<R: ReadBytes, W: WriteBytes>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     host: UnixStream,
-    said: &Said,
+    sent: &ClientMessages,
 ) -> io::Result<End> {
     let Ok((from, mut to)) = host.into_std().and_then(socket_pipes) else {
         return Ok(End::Host);
@@ -145,7 +145,7 @@ async fn pass<R: ReadBytes, W: WriteBytes>(
                     continue;
                 }
             };
-            said.note(&frame);
+            sent.note(&frame);
             if send(&mut to, &frame).await.is_err() {
                 return io::Result::Ok(End::Host);
             }
@@ -167,10 +167,10 @@ async fn pass<R: ReadBytes, W: WriteBytes>(
                     Ok(None) | Err(_) => break,
                 },
             };
-            said.answered(&frame);
+            sent.answered(&frame);
             output.push(Event::Frame(frame));
             while let Some(frame) = from.cached() {
-                said.answered(&frame);
+                sent.answered(&frame);
                 output.push(Event::Frame(frame));
             }
             output.flush().await?;

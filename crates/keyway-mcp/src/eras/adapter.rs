@@ -189,7 +189,7 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
     let (client, events) = queue(QUEUE);
     let (to_server, from_client) = queue(QUEUE);
     let running = Arc::new(Running {
-        state: Mutex::new(State {
+        state: Mutex::new(AdapterState {
             adapter,
             out: Outbox {
                 to_client: VecDeque::new(),
@@ -227,14 +227,14 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
 struct Running<F> {
     /// Held while the adapter decides, never across an await. What it wants sent is queued under
     /// it, so that each side gets its messages in the order of the decisions.
-    state: Mutex<State<F>>,
+    state: Mutex<AdapterState<F>>,
     /// There is something for the client, or another deadline.
     for_client: Notify,
     /// There is something for the server, or space for more from the client.
     for_server: Notify,
 }
 
-struct State<F> {
+struct AdapterState<F> {
     adapter: F,
     out: Outbox,
 }
@@ -243,7 +243,7 @@ impl<F: EraAdapter> Running<F> {
     /// Runs a step of the adapter, and wakes the task that sends the result.
     fn decide(&self, act: impl FnOnce(&mut F, &mut Outbox)) {
         let mut state = self.lock();
-        let State { adapter, out } = &mut *state;
+        let AdapterState { adapter, out } = &mut *state;
         let deadline = adapter.deadline();
         out.now = Instant::now();
         act(adapter, out);
@@ -282,7 +282,7 @@ impl<F: EraAdapter> Running<F> {
         self.lock().out.has_capacity()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<F>> {
+    fn lock(&self) -> MutexGuard<'_, AdapterState<F>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

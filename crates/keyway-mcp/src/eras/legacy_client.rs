@@ -25,7 +25,7 @@ use crate::jsonrpc;
 use crate::splice::RawObject;
 
 /// Asks the server what it is; gives the connection back if it is not a modern one.
-pub(super) async fn greet(
+pub(super) async fn initialize(
     connection: Connection,
     first: &Frame,
 ) -> Result<(Connection, LegacyClient), Connection> {

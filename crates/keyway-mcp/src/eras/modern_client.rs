@@ -26,7 +26,7 @@ use crate::splice::{RawObject, quoted};
 use crate::version::MODERN;
 
 /// Opens a session with the server; gives the connection back if it does not take part.
-pub(super) async fn greet(
+pub(super) async fn initialize(
     connection: Connection,
     first: &Frame,
 ) -> Result<(Connection, ModernClient), Connection> {

@@ -16,7 +16,7 @@ pub(super) struct Traffic {
     asked: HashSet<RequestId>,
     /// Requests of the program that have no answer.
     asked_back: HashSet<RequestId>,
-    pub(super) greeting: Greeting,
+    pub(super) handshake: Handshake,
     /// Whether the program may know something that `initialize` does not tell it.
     has_state: bool,
     pub(super) is_closed: bool,
@@ -24,13 +24,13 @@ pub(super) struct Traffic {
 
 /// How a client began.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Greeting {
+pub(super) struct Handshake {
     pub(super) initialize: Option<(Frame, RequestId)>,
     answer: Option<Frame>,
     pub(super) initialized: Option<Frame>,
 }
 
-impl Greeting {
+impl Handshake {
     /// Says whether the program can be started again as if it were the same.
     const fn is_over(&self) -> bool {
         self.initialize.is_none() || (self.answer.is_some() && self.initialized.is_some())
@@ -67,7 +67,7 @@ impl Traffic {
             used_at: Instant::now(),
             asked: HashSet::new(),
             asked_back: HashSet::new(),
-            greeting: Greeting::default(),
+            handshake: Handshake::default(),
             has_state: false,
             is_closed: false,
         }
@@ -80,7 +80,7 @@ impl Traffic {
         match (envelope.method.as_deref(), envelope.id()) {
             (Some(method), Some(id)) => {
                 if method == "initialize" {
-                    self.greeting.initialize = Some((frame.detached(), id.clone()));
+                    self.handshake.initialize = Some((frame.detached(), id.clone()));
                     self.has_state |= frame.bytes().len() > MAX_INITIALIZE_BYTES;
                 }
                 self.has_state |= leaves_state(method, &envelope);
@@ -88,7 +88,7 @@ impl Traffic {
                 Some(id)
             }
             (Some("notifications/initialized"), None) => {
-                self.greeting.initialized = Some(frame.detached());
+                self.handshake.initialized = Some(frame.detached());
                 None
             }
             (Some("notifications/cancelled"), None) => {
@@ -128,9 +128,9 @@ impl Traffic {
         match (envelope.method.as_deref(), envelope.id()) {
             (Some(_), Some(id)) => Noted::Question(id),
             (None, Some(id)) => {
-                let greeting = self.greeting.initialize.as_ref();
-                let is_greeting = greeting.is_some_and(|(_, asked)| *asked == id);
-                Noted::Answer(id, is_greeting.then(|| frame.detached()))
+                let handshake = self.handshake.initialize.as_ref();
+                let is_handshake = handshake.is_some_and(|(_, asked)| *asked == id);
+                Noted::Answer(id, is_handshake.then(|| frame.detached()))
             }
             // A line for a log is not a word about what it does.
             (Some(method), None) if method != "notifications/message" && self.asked.is_empty() => {
@@ -146,7 +146,7 @@ impl Traffic {
             Noted::Answer(id, answer) => {
                 self.asked.remove(&id);
                 if answer.is_some() {
-                    self.greeting.answer = answer;
+                    self.handshake.answer = answer;
                 }
                 self.used_at = Instant::now();
             }
@@ -165,7 +165,7 @@ impl Traffic {
             return None;
         }
         let is_idle =
-            self.asked.is_empty() && self.asked_back.is_empty() && self.greeting.is_over();
+            self.asked.is_empty() && self.asked_back.is_empty() && self.handshake.is_over();
         let from = if is_idle {
             self.used_at
         } else {

@@ -134,7 +134,7 @@ pub(super) async fn negotiate(
             None => initialize(exchange, client, limit).await,
         };
     }
-    let mut greeted = pin!(initialize(exchange, client, limit));
+    let mut initializing = pin!(initialize(exchange, client, limit));
     // Biased: an answer to `server/discover` decides even if the one to `initialize` is there too.
     // The branch that loses is polled on where its answer still matters; else dropping it cancels
     // its request, except for `initialize`, which must not be cancelled.
@@ -142,17 +142,17 @@ pub(super) async fn negotiate(
         biased;
         answer = &mut asked => match answer? {
             // A server that accepts `initialize` after all has begun a session with it.
-            Some(modern) => match timeout(probe, greeted).await {
+            Some(modern) => match timeout(probe, initializing).await {
                 Ok(Ok(legacy)) => Ok(legacy),
                 _ => Ok(modern),
             },
-            None => greeted.await,
+            None => initializing.await,
         },
-        greeting = &mut greeted => match greeting {
+        answer = &mut initializing => match answer {
             Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
                 asked.await?.ok_or(SessionError::Rpc(error))
             }
-            greeting => greeting,
+            answer => answer,
         },
     }
 }

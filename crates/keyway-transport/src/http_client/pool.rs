@@ -45,14 +45,14 @@ pub(super) struct Pool {
 struct Origin {
     address: ServerAddress,
     /// Held for a look only, never across an await.
-    state: Mutex<State>,
+    state: Mutex<OriginState>,
     /// Held while it is not known yet what the server speaks, so that one connection finds out.
     /// Across the connect: a request that is dropped meanwhile releases it, and the next connects.
     negotiating: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OriginState {
     /// The one used last is at the end.
     idle: Vec<Idle>,
     shared: Option<http2::SendRequest<FullBody>>,
@@ -204,10 +204,10 @@ impl Pool {
 impl Origin {
     fn new(url: &Url) -> Result<Self, SendError> {
         let address = ServerAddress::of(url).ok_or_else(SendError::no_host)?;
-        let state = State {
+        let state = OriginState {
             // Without TLS there is nothing to negotiate.
             protocol_known: !address.is_encrypted(),
-            ..State::default()
+            ..OriginState::default()
         };
         Ok(Self {
             address,
@@ -279,7 +279,7 @@ impl Origin {
         *message.uri_mut() = parts.try_into().unwrap_or_default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OriginState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -309,7 +309,7 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-impl State {
+impl OriginState {
     fn prune(&mut self, now: Instant) {
         let is_good = |idle: &Idle| !idle.sender.is_closed() && !idle.is_old(now);
         self.idle.retain(is_good);

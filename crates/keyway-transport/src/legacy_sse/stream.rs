@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::Shared;
+use super::SseShared;
 use super::message::Message;
 use super::reader::Reader;
 use crate::error::TransportError;
@@ -28,13 +28,13 @@ use crate::timeouts::{MAX_REOPEN_DELAY, NEW_SESSION_TIMEOUT, REOPEN_DELAY};
 pub(super) struct CurrentStream {
     /// Held for a look only. Taken before the lock of [`InFlight`](crate::in_flight::InFlight),
     /// never after it.
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     /// Held while another stream is opened, so that one serves all.
     opening: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StreamState {
     stream: Option<Stream>,
     initialize: Option<Frame>,
     initialized: Option<Frame>,
@@ -95,12 +95,12 @@ impl CurrentStream {
         Some((state.initialize.clone()?, state.initialized.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shared {
+impl SseShared {
     /// Opens the stream, and begins its session as the client did before, if it did.
     pub(super) async fn open(
         self: &Arc<Self>,

@@ -411,7 +411,7 @@ async fn connect_dropped_at_any_await_leaves_nothing_behind() {
 async fn an_answer_that_is_dropped_for_want_of_room_leaves_its_request_waiting() {
     let server = Server::start(|seen| seen.ok()).await;
     let (events, mut received) = queue(1);
-    let shared = Shared {
+    let shared = SseShared {
         server: server.server(),
         events,
         in_flight: InFlight::default(),

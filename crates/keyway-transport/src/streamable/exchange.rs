@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 use keyway_secret::printable;
 use tokio::time::timeout;
 
-use super::Shared;
+use super::StreamableShared;
 use super::listen::StreamCursor;
 use super::outgoing::{MessageKind, Method, Outgoing};
 use super::request_metadata::RequestMetadata;
@@ -23,7 +23,7 @@ use crate::http_client::{Media, Response};
 use crate::responses::{self, ServerMessage};
 use crate::timeouts::{ERROR_BODY_TIMEOUT, NEW_SESSION_TIMEOUT, OWN_REQUEST_TIMEOUT};
 
-impl Shared {
+impl StreamableShared {
     /// Sends a request and reports its answer or its failure.
     pub(super) async fn exchange(self: &Arc<Self>, message: &Outgoing, id: &RequestId) {
         let outcome = self.request(message, id).await;

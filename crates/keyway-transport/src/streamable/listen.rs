@@ -9,7 +9,7 @@ use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use tokio::time::{Instant, sleep};
 
-use super::Shared;
+use super::StreamableShared;
 use super::session::SESSION_ID;
 use crate::authorized_client::OutboundRequest;
 use crate::connection::Event;
@@ -43,7 +43,7 @@ impl StreamCursor {
     }
 }
 
-impl Shared {
+impl StreamableShared {
     /// Listens in the background to what the server says on its own, if it does.
     pub(super) fn listen(self: &Arc<Self>) {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);

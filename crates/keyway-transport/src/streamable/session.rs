@@ -69,13 +69,13 @@ impl Session {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     /// Held for a look only, never across an await.
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     /// Held while a lost session is replaced, so that one replacement serves all.
     pub(super) replacing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     current: Option<Arc<Session>>,
     initialize: Option<Frame>,
     initialized: Option<Frame>,
@@ -105,7 +105,7 @@ impl Sessions {
         Some((state.initialize.clone()?, state.initialized.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

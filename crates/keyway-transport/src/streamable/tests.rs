@@ -323,7 +323,7 @@ async fn responses_to_the_server_do_not_wait_for_the_handshake() {
 #[tokio::test]
 async fn task_of_a_call_is_small() {
     let server = Server::start(|seen| seen.ok()).await;
-    let shared = Arc::new(Shared::new(server.server(), queue(1).0));
+    let shared = Arc::new(StreamableShared::new(server.server(), queue(1).0));
     let frame = Frame::new(modern(1, "tools/call", "")).unwrap();
     let message = Outgoing::read(frame, false).unwrap();
     let size = size_of_val(&shared.exchange(&message, &RequestId::number(1)));

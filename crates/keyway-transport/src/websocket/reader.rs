@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::close_reason::CloseReason;
 use super::liveness::LivenessCheck;
-use super::{Phase, Shared, Socket};
+use super::{Phase, Socket, WebSocketShared};
 use crate::connection::{Event, EventSender};
 use crate::error::TransportError;
 use crate::frame::Frame;
@@ -23,7 +23,7 @@ use crate::timeouts::CLOSE_TIMEOUT;
 
 /// Everything that is read comes through here.
 pub(super) struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<WebSocketShared>,
     stream: SplitStream<Socket>,
     events: EventSender,
     watch: LivenessCheck,
@@ -32,7 +32,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WebSocketShared>,
         stream: SplitStream<Socket>,
         events: EventSender,
         ping_time: Duration,
@@ -157,7 +157,7 @@ impl Reader {
     }
 }
 
-impl Shared {
+impl WebSocketShared {
     /// Returns what is reported of a message, and ends the request that it answers; `None` is an
     /// answer that nothing waits for any more.
     fn event(&self, frame: Frame) -> Option<Event> {

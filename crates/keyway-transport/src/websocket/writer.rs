@@ -12,12 +12,12 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{Phase, Shared, Socket};
+use super::{Phase, Socket, WebSocketShared};
 use crate::timeouts::CLOSE_TIMEOUT;
 
 /// Everything that is written goes through here.
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<WebSocketShared>,
     sink: SplitSink<Socket, Message>,
     queued: mpsc::Receiver<Utf8Bytes>,
     /// What is being written, in reverse.
@@ -26,7 +26,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) const fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WebSocketShared>,
         sink: SplitSink<Socket, Message>,
         queued: mpsc::Receiver<Utf8Bytes>,
     ) -> Self {

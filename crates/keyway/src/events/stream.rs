@@ -74,10 +74,10 @@ impl Stream for EventStream {
 
 /// What waits for one reader.
 #[derive(Debug, Default)]
-pub(super) struct Queue(Mutex<State>);
+pub(super) struct Queue(Mutex<QueueState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Event>,
     lost: u64,
     is_closed: bool,
@@ -103,12 +103,12 @@ impl Queue {
     }
 
     /// Held for a few moves of a pointer, and never while foreign code runs but the waker's.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     fn wake(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.wake();

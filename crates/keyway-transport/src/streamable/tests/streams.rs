@@ -260,7 +260,7 @@ async fn session_lost_again_is_replaced_only_once() {
 async fn a_connection_that_has_ended_does_not_begin_to_listen() {
     let server = Server::start(legacy).await;
     let (sender, _events) = queue(1);
-    let shared = Arc::new(Shared::new(server.server(), sender));
+    let shared = Arc::new(StreamableShared::new(server.server(), sender));
     shared.stop();
     // As `notifications/initialized` does that is accepted only now.
     shared.listen();
@@ -271,7 +271,7 @@ async fn a_connection_that_has_ended_does_not_begin_to_listen() {
 async fn a_session_that_has_ended_does_not_begin_to_listen() {
     let server = Server::start(legacy).await;
     let (sender, _events) = queue(1);
-    let shared = Arc::new(Shared::new(server.server(), sender));
+    let shared = Arc::new(StreamableShared::new(server.server(), sender));
     let frame = Frame::new(r#"{"id":1,"result":{}}"#).unwrap();
     let session = super::super::session::Session::new(None, &frame);
     shared.sessions.begin(session, &frame);
