@@ -55,7 +55,7 @@ pub enum HelperFault {
         /// Which.
         file: String,
     },
-    /// It ended with another code than 0.
+    /// It ended with a code other than 0.
     #[error("it ended with {status}")]
     Exit {
         /// The exit code or signal, in words.

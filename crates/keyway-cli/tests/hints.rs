@@ -66,7 +66,7 @@ fn unknown_command() -> String {
 
 #[test]
 fn every_hint_of_the_table_says_what_helps_and_not_what_does_not() {
-    let operator = "its operator has to look at audience and issuer of the tokens";
+    let operator = "its operator has to correct the audience or issuer of the tokens";
     let doctor = || loop_as_told_by(&["doctor", "s"]);
     let call = || loop_as_told_by(&["call", "s", "echo", "message=x"]);
     let rows: [(&dyn Fn() -> String, &str, &str); 7] = [

@@ -184,7 +184,7 @@ codes! {
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO
             "change what the message names by hand, then run the same keyway migrate command again"
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO
-            "its operator has to look at audience and issuer of the tokens; once that is corrected: keyway logout SERVER && keyway login SERVER"
+            "its operator has to correct the audience or issuer of the tokens; after that: keyway logout SERVER && keyway login SERVER"
         OauthNotChecked "oauth-not-checked" ANY UNUSABLE Failed Person NO
             "ask the server: keyway migrate oauth SERVER"
         OauthNotOffered "oauth-not-offered" CHALLENGE REFUSED Failed Person NO
@@ -196,9 +196,9 @@ codes! {
         PkceUnsupported "pkce-unsupported" DISCOVERY REFUSED Failed ServerOperator NO
             "if you know that it supports PKCE, say so: `pkce = \"assume-s256\"` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
         ProtocolError "protocol-error" ANY BROKEN Failed ServerOperator NO
-            "check `url` and `type`: keyway doctor SERVER; if both are right, its operator has to mend it"
+            "check `url` and `type`: keyway doctor SERVER; if both are right, only its operator can fix it"
         ProxyRefused "proxy-refused" ANY OFFLINE Network Network NO
-            "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY"
+            "check the proxy variables and the proxy's credential, or exempt the host with NO_PROXY"
         RateLimited "rate-limited" ANY OFFLINE Failed Person YES
             "wait a minute, then try again; the server limits how often it may be asked"
         ReadmeLeftAlone "readme-left-alone" ANY UNUSABLE Failed PluginAuthor NO
@@ -218,7 +218,7 @@ codes! {
         RotateToken "rotate-token" ANY UNUSABLE Failed Person NO
             "make a new token at the server and withdraw the old one: keyway rotate SERVER"
         ServerError "server-error" ANY BROKEN Failed ServerOperator NO
-            "do what the server's message says; if it names nothing that you can change, give its operator what this writes: keyway doctor SERVER --debug=transport --debug-file keyway-debug.txt"
+            "do what the server's message says; if it names nothing that you can change, send its operator the log that this writes: keyway doctor SERVER --debug=transport --debug-file keyway-debug.txt"
         SignInRequired "sign-in-required" TOKEN NEEDS_AUTH SignInNeeded Person NO
             "sign in once: keyway login SERVER"
         SpawnFailed "spawn-failed" ANY UNUSABLE Failed PluginAuthor NO
@@ -264,7 +264,7 @@ codes! {
         VaultNewer "vault-newer" TRUST UNUSABLE Failed Person NO
             "use the newer version of keyway"
         VaultUnwritable "vault-unwritable" TRUST UNUSABLE Failed Person NO
-            "make room on the disk, or make the folder writable"
+            "free space on the disk, or make the folder writable"
         WrongKey "wrong-key" TRUST UNUSABLE Failed Person NO
             "supply the key that the vault was made with; nothing was changed"
         WrongTenant "wrong-tenant" CHALLENGE FORBIDDEN Failed Person NO

@@ -82,7 +82,7 @@ impl ServedPlugins {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Harden`] if cannot get random bytes from the operating system.
+    /// Returns [`Error::Harden`] if the operating system gives no random bytes.
     pub fn new(
         plugins: Vec<(PathBuf, Plugin)>,
         backend: &Arc<LocalBackend>,

@@ -46,7 +46,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// Returns [`SealError`] if cannot get random bytes from the operating system.
+    /// Returns [`SealError`] if the operating system gives no random bytes.
     pub fn random() -> Result<Self, SealError> {
         let mut bytes = random_bytes::<KEY_BYTES>()?;
         let key = Self::from_bytes(&bytes);
@@ -120,7 +120,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// Returns [`SealError`] if cannot get random bytes from the operating system, or the value is too long.
+    /// Returns [`SealError`] if the operating system gives no random bytes, or the value is too long.
     pub fn seal(&self, plain: &[u8], context: &Context) -> Result<Vec<u8>, SealError> {
         #[cfg(feature = "seal-count")]
         work::count(plain.len());
@@ -227,7 +227,7 @@ impl KeyId {
     ///
     /// # Errors
     ///
-    /// Returns [`SealError`] if cannot get random bytes from the operating system.
+    /// Returns [`SealError`] if the operating system gives no random bytes.
     pub fn random() -> Result<Self, SealError> {
         random_bytes().map(Self)
     }

@@ -84,7 +84,7 @@ impl TransportError {
                 status: 500..=599 | 408 | 425,
                 ..
             } => {
-                "the server is in trouble: try again in a minute; if it stays so, look at its status page or ask its operator"
+                "the server is failing: try again in a minute; if it keeps failing, look at its status page or ask its operator"
             }
             error => error.code().hint(),
         }

@@ -379,7 +379,7 @@ fn is_unwritable(error: &std::io::Error) -> bool {
 const LOST: &str = "put the file back, or `keyway vault restore FILE`; to start with an empty vault, \
     move it and the files `vault-*` of the configuration folder away";
 const BUSY: &str = "wait for the other keyway processes, or end them, then try again";
-const FULL: &str = "make room on the disk, then try again; nothing was changed";
+const FULL: &str = "free space on the disk, then try again; nothing was changed";
 
 const TOO_LARGE: &str =
     "raise the limit on the size of files (`ulimit -f unlimited`), then try again";

@@ -17,4 +17,4 @@ pub use self::skipped::{SkippedEntry, skipped, why_skipped};
 pub use self::survey::{Survey, Surveyed};
 
 /// What to do where nothing better is known.
-const REPORT: &str = "mend what the message names; if it names nothing of yours, report it with what this writes: keyway doctor --bundle report.tar";
+const REPORT: &str = "fix what the message names; if that is not yours to fix, report it with what this writes: keyway doctor --bundle report.tar";

@@ -57,7 +57,7 @@ pub use keyway_store as store;
 /// Lets this process start local servers and helpers. **Call it first in `main`**, before an async
 /// runtime or any thread is started.
 ///
-/// Children start through a second process of this program, isolated before it becomes the child.
+/// Programs start through a second process of this program, isolated before it becomes the child.
 /// Renewals that are to survive the end of this process
 /// ([`HostBuilder::detached_renewals`]) run in one as well.
 /// In such a process this function never returns. Without it, starting a program is an error

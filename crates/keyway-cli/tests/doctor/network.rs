@@ -218,7 +218,7 @@ fn a_server_of_no_known_version_says_what_it_offers_and_which_side_needs_an_upda
             "the server is older than all that Keyway speaks",
         ),
         ("2031-01-01", "update Keyway; then keyway doctor s"),
-        ("latest", "give its operator what this writes"),
+        ("latest", "send its operator the log that this writes"),
     ] {
         let server = Server::start(move |request| mcp_of(request, version));
         let outcome = doctor(&entry(&server.url())).run();

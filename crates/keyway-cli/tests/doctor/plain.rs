@@ -85,7 +85,7 @@ fn faulty(
 /// Follows the hint up to the file for the server's operator; returns what is in it.
 fn written_for_others(folder: &Folder, found: &Value) -> String {
     let hint = found["hint"].as_str().unwrap();
-    let (_, command) = hint.split_once("what this writes: keyway ").unwrap();
+    let (_, command) = hint.split_once("that this writes: keyway ").unwrap();
     let words: Vec<&str> = command.split(' ').chain(["--trust"]).collect();
     let outcome = call(folder, &words);
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
@@ -98,7 +98,7 @@ fn written_for_others(folder: &Folder, found: &Value) -> String {
 fn a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told() {
     let (server, repaired) = faulty(|_| Some("hello CANARY".to_owned()));
     let folder = entry(&server.url());
-    let fix = "check the path of `url`, where nothing speaks MCP on any transport; if it is right, give its operator";
+    let fix = "check the path of `url`, where nothing speaks MCP on any transport; if it is right, send its operator";
     let found = assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
     let written = written_for_others(&folder, &found);
     assert!(written.contains("[protocol-error]"), "{written}");
@@ -107,7 +107,7 @@ fn a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told() 
     for (code, fix) in [
         (-32050, "do what its message says"),
         (-32603, "try again in a minute: keyway doctor s;"),
-        (-32601, "update it, or give its operator"),
+        (-32601, "update it, or send its operator"),
     ] {
         let (server, repaired) = faulty(move |request| {
             let body = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":CODE,"message":"closed"}}"#;

@@ -38,7 +38,7 @@ pub enum Obstacle {
 impl Obstacle {
     pub(super) const fn remedy(self) -> &'static str {
         match self {
-            Self::DiskFull => "make room on the disk; stored tokens can be used until they expire",
+            Self::DiskFull => "free space on the disk; stored tokens can be used until they expire",
             Self::ReadOnlyFileSystem => {
                 "mount it for writing, or set `KEYWAY_HOME` to a folder that you can write to; \
                  stored tokens can be used until they expire"

@@ -65,7 +65,7 @@ impl<'a> Next<'a> {
     pub(super) fn evidence(&self) -> String {
         let again = self.again();
         format!(
-            "give {} what this writes: {again} --debug=transport --debug-file keyway-debug.txt",
+            "send {} the log that this writes: {again} --debug=transport --debug-file keyway-debug.txt",
             self.owner()
         )
     }

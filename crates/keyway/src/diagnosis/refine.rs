@@ -249,7 +249,7 @@ fn of_oauth(error: &OAuthError, next: &Next<'_>) -> Option<Finding> {
         OAuthError::Loop => (
             error.code(),
             format!(
-                "its operator has to look at audience and issuer of the tokens; once that is corrected: keyway logout {server} && keyway login {server}"
+                "its operator has to correct the audience or issuer of the tokens; after that: keyway logout {server} && keyway login {server}"
             ),
         ),
         OAuthError::Status {
@@ -311,7 +311,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next<'_>) -> Option<Findin
         NetworkCause::CertificateExpired => (
             Code::CertificateExpired,
             format!(
-                "the certificate of {host} has ended, or is not valid yet, by the clock of this machine"
+                "the certificate of {host} has expired, or is not valid yet, by the clock of this machine"
             ),
             "compare the clock: date -u; if it is right, its operator has to renew the certificate",
         ),
@@ -322,7 +322,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next<'_>) -> Option<Findin
         ),
         NetworkCause::CertificateName => (
             Code::CertificateName,
-            format!("the certificate that {host} shows is made for another name"),
+            format!("the certificate of {host} is for another name"),
             "put the name that the certificate has into `url`",
         ),
         NetworkCause::ClientCertificate => (
@@ -337,8 +337,8 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next<'_>) -> Option<Findin
         ),
         NetworkCause::Proxy { status } => (
             Code::ProxyRefused,
-            format!("a proxy stands before {host}, and answered HTTP {status}"),
-            "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY",
+            format!("a proxy in front of {host} answered HTTP {status}"),
+            "check the proxy variables and the proxy's credential, or exempt the host with NO_PROXY",
         ),
         _ => return None,
     };

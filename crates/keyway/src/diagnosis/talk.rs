@@ -25,7 +25,7 @@ pub(super) fn of_session(
         SessionError::Timeout { seconds, method } if method == "tools/call" => {
             let more = seconds.saturating_mul(4).clamp(MORE_TIME, LONGEST);
             format!(
-                "the call may still run at the server; give it more time: --timeout {more}; if other calls work, {} has to look",
+                "the call may still run at the server; give it more time: --timeout {more}; if other calls work, only {} can fix it",
                 next.owner()
             )
         }
@@ -146,7 +146,7 @@ fn of_rpc(error: &RpcError, next: &Next<'_>) -> String {
             )
         }
         _ => format!(
-            "do what its message says; if it says nothing that you can do, try again in a minute: {again}; if it stays so, {evidence}"
+            "do what its message says; if it says nothing that you can do, try again in a minute: {again}; if it keeps failing, {evidence}"
         ),
     }
 }
@@ -209,7 +209,7 @@ fn of_status(status: u16, retry_after: Option<u64>, next: &Next<'_>) -> String {
             format!("the server asks you to wait: {}", next.after(seconds))
         }
         (408 | 425 | 500..=599, None) => format!(
-            "the server is in trouble: try again in a minute: {again}; if it stays so, look at its status page, or {evidence}"
+            "the server is failing: try again in a minute: {again}; if it keeps failing, look at its status page, or {evidence}"
         ),
         (404 | 405 | 410, _) => format!(
             "check the path of `url`, where nothing speaks MCP on any transport: the documentation of the server names the right one; then {again}"

@@ -154,7 +154,7 @@ impl OAuthError {
             }
             Self::Http { what, failure } => http_hint(*what, failure),
             Self::Status { .. } if !self.is_transient() => {
-                "its operator has to look; give them what this writes: keyway doctor SERVER --debug=oauth --debug-file keyway-debug.txt"
+                "only its operator can fix this; send them the log that this writes: keyway doctor SERVER --debug=oauth --debug-file keyway-debug.txt"
             }
             Self::Vault {
                 hint: Some(hint), ..
@@ -217,7 +217,7 @@ const fn http_hint(what: RequestTarget, failure: &HttpFailure) -> &'static str {
                 "no setting allows it: its operator has to serve the authorization server over `https`"
             }
             Barred::LessPublic => {
-                "the server leads to an address that is less public than its own; if that is right, say so: `private_issuer = true` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
+                "the server refers to an address that is less public than its own; if that is right, say so: `private_issuer = true` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
             }
         },
         HttpFailure::Redirect { .. } => Code::RedirectRefused.hint(),

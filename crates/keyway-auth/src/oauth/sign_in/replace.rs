@@ -177,7 +177,7 @@ impl UnstoredSignIn {
         let hint = if self.is_journaled {
             "nothing is lost: the sign-in is in the journal of the vault, and the next command that can stores it"
         } else {
-            "the sign-in is in the memory of this process, which stores it as soon as it can: make room on the disk of the vault, and do not end the process"
+            "the sign-in is in the memory of this process, which stores it as soon as it can: free space on the disk of the vault, and do not end the process"
         };
         OAuthError::Vault {
             message: format!("the new sign-in is not stored yet: {message}"),

@@ -68,7 +68,7 @@ impl TestVault {
         self.spoilt.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn mend(&self) {
+    pub(crate) fn repair(&self) {
         self.spoilt.store(false, Ordering::SeqCst);
     }
 

@@ -171,7 +171,7 @@ fn c13_a_sign_in_that_was_tampered_with_can_be_got_rid_of() {
         Revoked::Failed,
         "it is said that the tokens count on"
     );
-    kit.shelf.mend();
+    kit.shelf.repair();
     assert!(kit.stored().is_none());
 }
 

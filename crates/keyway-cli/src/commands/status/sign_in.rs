@@ -64,7 +64,7 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
 pub(super) fn unstored_line(name: &str, unstored: UnstoredSignIn) -> String {
     let process = numbered(unstored.process);
     format!(
-        "  {name}: {process} has a new sign-in only in memory, because the vault cannot be written: do not end it, make room on the disk\n"
+        "  {name}: {process} has a new sign-in only in memory, because the vault cannot be written: do not end it, free space on the disk\n"
     )
 }
 
@@ -80,7 +80,7 @@ fn unstored(renewal: UnstoredRenewal) -> String {
     let process = numbered(renewal.process);
     let time = lasting(i64::try_from(renewal.seconds).unwrap_or(i64::MAX));
     format!(
-        "; {process} has been renewing it for {time} and may hold the new tokens only in memory: do not end it, make room on the disk"
+        "; {process} has been renewing it for {time} and may hold the new tokens only in memory: do not end it, free space on the disk"
     )
 }
 
