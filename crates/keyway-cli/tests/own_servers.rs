@@ -312,7 +312,7 @@ fn list_says_what_holds_a_secret_what_is_broken_and_what_does_not_count() {
         "{listed}"
     );
     assert!(
-        line("claude-code", "s", "user").contains("the project entry counts"),
+        line("claude-code", "s", "user").contains("the project entry takes precedence"),
         "{listed}"
     );
     assert!(

@@ -246,7 +246,7 @@ fn a_path_is_not_a_server_name_and_the_right_name_is_suggested() {
     let list = keyway(&folder).args(["token", "list"]).run();
     assert!(list.stdout.contains("no tokens"), "{list:?}");
     for (name, note) in [
-        ("alpha:nope", Some("note: there is no `alpha:nope` now")),
+        ("alpha:nope", Some("note: there is no `alpha:nope` yet")),
         ("beta:nope", Some("note: the plugin here is `alpha`")),
         ("alpha:*", None),
         ("alpha:s s", None),

@@ -272,7 +272,7 @@ fn four_states_have_four_messages_and_none_changes_anything() {
     home.set("DBUS_SESSION_BUS_ADDRESS", other.address());
     let (state, wrong) = home.fails_without_a_trace();
     assert_eq!(state, "wrong-key");
-    assert!(wrong.contains("another key"), "{wrong}");
+    assert!(wrong.contains("a different key"), "{wrong}");
     home.set("DBUS_SESSION_BUS_ADDRESS", session.address());
 
     assert_eq!(home.status()["state"], "open");
@@ -647,7 +647,7 @@ fn typed_passphrase_is_not_echoed() {
     assert!(shown.contains("no damage"), "{shown}");
     assert_eq!(phrase.leak(&shown), None, "{shown}");
     let shown = on_a_terminal(&home, "vault verify", &[(asked, "wrong horse\r")]);
-    assert!(shown.contains("another key"), "{shown}");
+    assert!(shown.contains("a different key"), "{shown}");
     let shown = on_a_terminal(&home, "vault verify", &[(asked, "half\u{3}")]);
     assert!(shown.contains("not available"), "{shown}");
 }

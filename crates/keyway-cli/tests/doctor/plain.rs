@@ -143,7 +143,7 @@ while read -r line; do
 done
 "##;
     let folder = Folder::with_entries(r#"{"s": {"command": "./s.sh"}}"#).executable("s.sh", script);
-    let fix = "update the program; if that does not help, give its author";
+    let fix = "update the program; if that does not help, send its author";
     let found = assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
     let written = written_for_others(&folder, &found);
     assert!(written.contains("[protocol-error]"), "{written}");
