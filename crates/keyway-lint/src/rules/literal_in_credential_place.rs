@@ -13,7 +13,7 @@ use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{in_own_syntax, is_reported_as_secret, named};
 use super::{Context, Report, Rule};
-use crate::secrets::{self, is_credential_name};
+use crate::secrets::{self, is_credential_name, names_header};
 
 pub(super) const RULE: Rule = Rule {
     id: Code::LiteralInCredentialPlace,
@@ -54,9 +54,13 @@ fn is_header(name: &str, field: &Field) -> bool {
 fn is_variable(name: &str, field: &Field) -> bool {
     let text = field.template.as_str().trim();
     let is_switch = text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let is_place = text.contains("://") || text.starts_with(['/', '.', '~']) || text.contains('\\');
+    let is_place = text.contains("://")
+        || text.starts_with(['/', '.', '~'])
+        || text.contains('\\')
+        || secrets::is_path(text);
     field.template.is_literal()
         && is_credential_name(name)
+        && !names_header(name, text)
         && !(text.is_empty() || is_switch || is_place || secrets::is_placeholder(text))
         && !is_told_elsewhere(field, false)
 }

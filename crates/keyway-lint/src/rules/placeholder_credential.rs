@@ -12,7 +12,7 @@ use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{credential_flag, in_own_syntax, is_reported_as_secret, named};
 use super::{Context, Report, Rule};
-use crate::secrets::{self, is_credential_name, is_credential_parameter};
+use crate::secrets::{self, is_credential_name, is_credential_parameter, names_header};
 
 pub(super) const RULE: Rule = Rule {
     id: Code::PlaceholderCredential,
@@ -81,7 +81,8 @@ fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<F
         }
         FieldRole::OAuth(_) => placeholder::in_oauth(template, None).then_some(Found::Refused),
         FieldRole::Env(name) => {
-            (is_credential_name(name) && is_stock(text)).then_some(Found::PassedOn)
+            let is_filled_in = is_stock(text) && !names_header(name, text);
+            (is_credential_name(name) && is_filled_in).then_some(Found::PassedOn)
         }
         FieldRole::Argument(_) => {
             let value = match (text.strip_prefix("--"), before) {
@@ -237,6 +238,7 @@ mod tests {
             r#""command": "x", "env": {"API_KEY": "${API_KEY}", "A_TOKEN": "", "MODE": "your-mode"}"#,
             r#""command": "x", "args": ["--api-key", "${API_KEY}", "--name", "YOUR_NAME"]"#,
             r#""url": "https://your-team.example/mcp", "headers": {"X-Team": "acme"}"#,
+            r#""command": "x", "env": {"API_KEY_HEADER": "X-Api-Key"}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
         }

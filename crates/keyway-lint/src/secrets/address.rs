@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Reason;
-use super::appearance::trimmed;
+use super::appearance::{is_uuid, trimmed};
 use super::example_login::is_example;
 use super::judge::{Hit, Scrutiny, judge};
 use super::limits::{Budget, LONGEST_VALUE, window};
@@ -188,6 +188,14 @@ impl Url<'_> {
         let mut before = "";
         for part in parts {
             let collection = std::mem::replace(&mut before, part);
+            if is_uuid(part) && HOSTS_OF_SECRET_ADDRESSES.contains(&host) {
+                let place = NamedPlace {
+                    promise: Promise::TOKEN,
+                    name: None,
+                };
+                let range = at..at + part.len();
+                judge(self.text, range, place, Reason::UrlPath, hits);
+            }
             if is_key_in_path(part) && !is_collection(collection) && !is_titled(part) {
                 let place = NamedPlace {
                     promise: Promise::WEAK,
@@ -354,6 +362,9 @@ const KEYED: &[&str] = &[
 
 /// The shortest key that stands in front of a host without a password.
 const SHORTEST_KEY: usize = 20;
+
+/// Hosts whose addresses are secrets as a whole: the number in them opens a person's accounts.
+const HOSTS_OF_SECRET_ADDRESSES: &[&str] = &["mcp.pipedream.net", "mcp.composio.dev"];
 
 /// Longer than the prefix of a token.
 const SHORTEST_TITLE: usize = 5;

@@ -72,7 +72,7 @@ pub(super) fn is_uuid(text: &str) -> bool {
 }
 
 /// A path in a file system; a path to a key file is not a credential.
-pub(super) fn is_path(text: &str) -> bool {
+pub(crate) fn is_path(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let bytes = text.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
@@ -82,7 +82,17 @@ pub(super) fn is_path(text: &str) -> bool {
     let relative = ["./", "../", "~/", "@/", "@./", ".\\", "..\\", "~\\"]
         .iter()
         .any(|p| text.starts_with(p));
-    drive || rooted || relative || FILE_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+    drive || rooted || relative || is_place_of_secret(text) || FILE_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+}
+
+/// `secret/data/app#token`: where a manager of secrets keeps one, in words and not at random.
+fn is_place_of_secret(text: &str) -> bool {
+    let (path, field) = text.split_once('#').unwrap_or((text, "value"));
+    let is_word = |part: &str| {
+        let is_letter = |b: u8| b.is_ascii_lowercase() || matches!(b, b'-' | b'_');
+        !part.is_empty() && part.bytes().all(is_letter)
+    };
+    path.matches('/').count() >= 2 && path.split('/').chain([field]).all(is_word)
 }
 
 /// A mail address or a host name.

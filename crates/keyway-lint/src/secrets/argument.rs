@@ -196,16 +196,19 @@ fn pair_in(value: &str, start: usize, hits: &mut Vec<Hit>) {
     judge_named(value, range, field, (Scrutiny::Normal, reason), hits);
 }
 
-/// A long word without any structure that mixes capitals, small letters and digits.
+/// A long word without any structure that mixes capitals, small letters and digits, or a key of 32
+/// bytes in hexadecimal; a digest would say of what it is one.
 fn is_lone_token(value: &str) -> bool {
     let place = NamedPlace {
         promise: Promise::WEAK,
         name: None,
     };
+    let is_mixed = value.bytes().any(|b| b.is_ascii_uppercase())
+        && value.bytes().any(|b| b.is_ascii_lowercase());
+    let is_key = value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit());
     value.len() >= 32
         && value.bytes().all(|b| b.is_ascii_alphanumeric())
-        && value.bytes().any(|b| b.is_ascii_uppercase())
-        && value.bytes().any(|b| b.is_ascii_lowercase())
+        && (is_mixed || is_key)
         && value.bytes().filter(u8::is_ascii_digit).count() >= 3
         && literal::credential_in(value, place).is_some()
 }

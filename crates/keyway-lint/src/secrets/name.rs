@@ -19,6 +19,14 @@ pub fn is_credential_parameter(name: &str) -> bool {
     classify_query(name).is_some()
 }
 
+/// Whether a variable says under which header a credential is sent: `API_KEY_HEADER=X-Api-Key`.
+pub(crate) fn names_header(name: &str, value: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphabetic());
+    words(name).last().is_some_and(|last| last == "HEADER")
+        && value.contains('-')
+        && value.split('-').all(is_part)
+}
+
 /// What a credential name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {
@@ -321,6 +329,10 @@ const NOT_BEFORE_KEY: &[&str] = &[
     "EPIC",
     "DATA",
     "STATE",
+    "FLAG",
+    "FEATURE",
+    "EXPERIMENT",
+    "LOOKUP",
 ];
 
 const NOT_BEFORE_TOKEN: &[&str] = &[

@@ -46,6 +46,17 @@ fn a_literal_in_a_variable_with_a_credential_name_is_found() {
 }
 
 #[test]
+fn a_key_in_hexadecimal_is_found_by_itself_and_a_commit_or_digest_is_not() {
+    let key = hex(64);
+    assert_eq!(last(&["bridge", "wss://b.example", &key]), [&key]);
+    let commit = hex(40);
+    let digest = format!("image@sha256:{key}");
+    for word in [&commit, &digest] {
+        assert!(last(&["bridge", "wss://b.example", word]).is_empty(), "{word}");
+    }
+}
+
+#[test]
 fn a_seed_phrase_is_found_although_it_is_made_of_words() {
     let phrase = "olive crane velvet tunnel maple orbit candle river stone glove paper wheat";
     assert_eq!(env("WALLET_MNEMONIC", phrase), [phrase]);
@@ -109,6 +120,9 @@ fn a_variable_that_only_speaks_about_credentials_is_left_alone() {
         ),
         ("POSTHOG_HOST", "https://eu.posthog.com"),
         ("API_KEY_HEADER", "X-API-Key"),
+        ("VAULT_KEY", "secret/data/app#token"),
+        ("DB_PASSWORD", "projects/app/db-password"),
+        ("FEATURE_KEY", "hT7Yk2LmP9qRsV3wXzA1bC"),
         (
             "COMMENT",
             "Create a token under settings and put it into the variable API_KEY",

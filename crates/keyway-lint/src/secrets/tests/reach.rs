@@ -8,6 +8,15 @@ fn reasons(value: &str, position: Position<'_>) -> Vec<Reason> {
 }
 
 #[test]
+fn a_number_in_an_address_that_is_a_secret_as_a_whole_is_found() {
+    let number = super::uuid();
+    let url = |host: &str| format!("https://{host}/{number}/google_sheets");
+    let secret = url("mcp.pipedream.net");
+    assert_eq!(reasons(&secret, Position::Url), [Reason::UrlPath]);
+    assert!(reasons(&url("api.h.example"), Position::Url).is_empty());
+}
+
+#[test]
 fn a_key_that_is_part_of_a_path_is_found() {
     let key = ["Zk9Qw3", "Tb7Lm2", "Xc8Rv5", "Np1Hd6"].concat();
     for url in [
