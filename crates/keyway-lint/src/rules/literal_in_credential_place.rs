@@ -97,6 +97,7 @@ mod tests {
             r#""url": "https://h.example", "headers": {"Authorization": "Bearer YOUR_TOKEN"}"#,
             r#""command": "x", "env": {"USE_TOKEN": "true", "API_KEY": "", "TOKEN_FILE": "/run/token"}"#,
             r#""command": "x", "env": {"A_TOKEN": "$A_TOKEN", "B_TOKEN": "changeme"}"#,
+            r#""command": "x", "env": {"VAULT_KEY": "secret/data/app#token", "API_KEY_HEADER": "X-Key"}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
         }
