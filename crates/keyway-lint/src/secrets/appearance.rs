@@ -82,7 +82,11 @@ pub(crate) fn is_path(text: &str) -> bool {
     let relative = ["./", "../", "~/", "@/", "@./", ".\\", "..\\", "~\\"]
         .iter()
         .any(|p| text.starts_with(p));
-    drive || rooted || relative || is_place_of_secret(text) || FILE_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+    drive
+        || rooted
+        || relative
+        || is_place_of_secret(text)
+        || FILE_ENDINGS.iter().any(|ending| lower.ends_with(ending))
 }
 
 /// `secret/data/app#token`: where a manager of secrets keeps one, in words and not at random.

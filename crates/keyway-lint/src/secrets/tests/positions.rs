@@ -63,7 +63,10 @@ fn a_key_in_hexadecimal_is_found_by_itself_and_a_commit_or_digest_is_not() {
     let commit = hex(40);
     let digest = format!("image@sha256:{key}");
     for word in [&commit, &digest] {
-        assert!(last(&["bridge", "wss://b.example", word]).is_empty(), "{word}");
+        assert!(
+            last(&["bridge", "wss://b.example", word]).is_empty(),
+            "{word}"
+        );
     }
 }
 
