@@ -123,6 +123,18 @@ fn an_input_is_asked_for_once_and_kept_for_that_plugin_alone() {
     assert_ne!(other.code, 0);
     assert!(other.stderr.contains("INPUT_KEY"), "{}", other.stderr);
     assert!(!folder.at("two/heard.txt").exists(), "it was started");
+    // Nor by the name under which it is kept, which any plugin can compute.
+    let listed = keyway(&folder).args(["env", "list"]).run().stdout;
+    let kept = listed
+        .split_whitespace()
+        .find(|it| it.starts_with("INPUT_KEY__"));
+    let text = text.replace("${input:key}", &format!("${{env:{}}}", kept.unwrap()));
+    let folder = folder.file("two/.vscode/mcp.json", text);
+    let other = keyway(&folder)
+        .args(["tools", "s", "--config", "two/.vscode/mcp.json", "--trust"])
+        .run();
+    assert_ne!(other.code, 0, "{}", other.everything());
+    assert!(!folder.at("two/heard.txt").exists(), "it was started");
 }
 
 #[test]

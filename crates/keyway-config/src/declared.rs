@@ -25,7 +25,7 @@ pub use crate::transport::{TYPE_ALIASES, Transport, TypeOrigin};
 pub struct DeclaredServer {
     /// The name chosen by the author.
     pub name: String,
-    /// Where the name stands.
+    /// Where the name is.
     pub name_span: Span,
     /// Where the entry's object stands.
     pub span: Span,
@@ -291,6 +291,14 @@ pub enum EntryFault {
         expected: &'static str,
         /// What it is.
         found: &'static str,
+    },
+    /// A variable of the process has a name that no environment can hold as it is written: with a
+    /// `=` in it, it would set another variable than the one that is shown.
+    BadVariableName {
+        /// The pointer of its value.
+        pointer: Pointer,
+        /// Where the name is.
+        span: Span,
     },
     /// A key appears twice, so that readers disagree about what it says.
     RepeatedKey,

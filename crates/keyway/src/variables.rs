@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyway_config::environment::{Environment, Origin, Variables, is_host_variable};
 use keyway_config::headers::MAX_VALUE_BYTES;
-use keyway_config::template::is_variable_name;
+use keyway_config::template::{is_asked_for, is_variable_name};
 use keyway_secret::Secret;
 use keyway_store::Deleted;
 use keyway_vault::{Namespace, Vault, VaultError};
@@ -198,6 +198,11 @@ impl LazyVariables {
         trouble.take()
     }
 
+    /// Returns a value that was kept for one plugin alone, which no file can name.
+    pub(crate) fn owned(&self, kept_name: &str) -> Option<Secret<String>> {
+        self.variables().get(kept_name)
+    }
+
     fn variables(&self) -> &Variables {
         self.read.get_or_init(|| {
             self.load().unwrap_or_else(|error| {
@@ -227,17 +232,31 @@ impl fmt::Debug for LazyVariables {
 
 impl Environment for LazyVariables {
     fn get(&self, name: &str) -> Option<Secret<String>> {
+        // The id of another plugin can be computed by any: its values have no name of their own.
+        if is_owned(name) {
+            return None;
+        }
         self.variables().get(name)
     }
 
     fn names(&self) -> Vec<String> {
         // Only a name that was missed is compared with others, so that it is known by now.
-        self.read.get().map(Environment::names).unwrap_or_default()
+        let mut names = self.read.get().map(Environment::names).unwrap_or_default();
+        names.retain(|name| !is_owned(name));
+        names
     }
 
     fn origin(&self) -> Origin {
         Origin::Vault
     }
+}
+
+/// Says whether a value is kept under a name for one plugin alone: the id of that plugin follows `__`.
+fn is_owned(name: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_id = |id: &str| matches!(id.len(), 16 | 32) && id.bytes().all(is_hex);
+    let parts = name.rsplit_once("__");
+    parts.is_some_and(|(name, id)| is_asked_for(name) && is_id(id))
 }
 
 const NAMESPACE: &str = "env";

@@ -133,6 +133,7 @@ impl<'a> EntryReader<'a> {
         let (transport, type_origin) = self.transport(url.as_ref(), command.as_ref())?;
         let mut env = program.env;
         env.extend(self.env());
+        self.check_env_names(&env);
         let env_file = self.key(Role::EnvFile);
         let env_file = env_file.and_then(|key| self.string(key, Place::EnvFile));
         let endpoint = match (url, command) {

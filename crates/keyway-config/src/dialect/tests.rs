@@ -1,5 +1,5 @@
 use super::*;
-use crate::declared::{DeclaredServer, Endpoint, OAuth};
+use crate::declared::{DeclaredServer, Endpoint, EntryFault, OAuth};
 use crate::document::{Document, DocumentKind, Wrapper};
 use crate::source::Source;
 use crate::usage;
@@ -510,6 +510,60 @@ fn the_registrys_packages_are_started_by_their_runner() {
             "ACME_KEY"
         ]
     );
+}
+
+/// Threat E7: `A=B` as a name would set the variable `A`, which is not the one that is shown.
+#[test]
+fn e07_a_name_that_sets_another_variable_makes_the_entry_unusable_for_every_host() {
+    let under = |key: &str, name: &str| {
+        format!(r#"{{"{key}": {{"s": {{"command": "x", "env": {{"{name}": "v"}}}}}}}}"#)
+    };
+    let registry = |name: &str| {
+        format!(
+            r#"{{"name": "a/s", "packages": [{{"registryType": "npm", "identifier": "s",
+                "environmentVariables": [{{"name": "{name}", "value": "v"}}]}}]}}"#
+        )
+    };
+    let zed = |name: &str| {
+        format!(
+            r#"{{"context_servers": {{"s": {{"command": {{"path": "x", "env": {{"{name}": "v"}}}}}}}}}}"#
+        )
+    };
+    let codex =
+        |name: &str| format!("[mcp_servers.s]\ncommand = \"x\"\nenv = {{\"{name}\" = \"v\"}}\n");
+    let files = |name: &str| {
+        [
+            (".mcp.json", under("mcpServers", name)),
+            (".vscode/mcp.json", under("servers", name)),
+            (".cursor/mcp.json", under("mcpServers", name)),
+            (".gemini/settings.json", under("mcpServers", name)),
+            (".zed/settings.json", zed(name)),
+            (".codex/config.toml", codex(name)),
+            ("server.json", registry(name)),
+        ]
+    };
+    for name in ["A=B", "=", "", " ", "A B", "A\\u0000", "A\\u0009", "\u{c4}"] {
+        for (path, text) in files(name) {
+            let document = read(path, &text);
+            let [entry] = document.entries.as_slice() else {
+                panic!("{path}: {text}");
+            };
+            let faults = entry.server.as_ref().expect_err(path);
+            let is_told = |fault: &EntryFault| matches!(fault, EntryFault::BadVariableName { .. });
+            assert!(faults.iter().any(is_told), "{path} {name:?}: {faults:?}");
+        }
+    }
+    for name in [
+        "A",
+        "_a1",
+        "BASH_FUNC_x%%",
+        "npm_config_//h.example/:_authToken",
+    ] {
+        for (path, text) in files(name) {
+            let document = read(path, &text);
+            assert!(document.entries[0].server.is_ok(), "{path} {name}");
+        }
+    }
 }
 
 #[test]

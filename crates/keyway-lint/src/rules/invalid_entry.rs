@@ -126,6 +126,17 @@ fn check_fault(document: &Document, entry: &Entry, fault: &EntryFault, report: &
             wrong_type(document, entry, *transport, *span, report);
         }
         EntryFault::WrongKind { .. } => wrong_kind(document, entry, fault, report),
+        EntryFault::BadVariableName { pointer, span } => {
+            report
+                .at(
+                    &document.source,
+                    *span,
+                    pointer,
+                    "not the name of a variable",
+                )
+                .server(&entry.name)
+                .hint("a name has no blank, no `=` and no other characters than ASCII");
+        }
         // Told by `unknown-type`, by `duplicate-key` and once for the whole file.
         EntryFault::UnknownType { .. } | EntryFault::RepeatedKey | EntryFault::TooMany => {}
     }

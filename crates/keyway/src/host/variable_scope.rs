@@ -127,7 +127,7 @@ impl VariableScope {
     #[must_use]
     pub fn kept_name(&self, name: &str) -> String {
         if is_asked_for(name) {
-            format!("{name}__{}", self.layers.shared.owner.id())
+            owned_name(name, self.layers.shared.owner.id())
         } else {
             name.to_owned()
         }
@@ -146,11 +146,12 @@ impl SharedLayers {
     }
 
     /// Returns the value that was kept for this plugin alone.
+    #[cfg(feature = "vault")]
     fn own(&self, name: &str) -> Option<Secret<String>> {
         let is_own = is_asked_for(name) && self.overrides.get(name).is_none();
-        let kept = self.kept().filter(|_| is_own)?;
+        let kept = self.kept.as_deref().filter(|_| is_own)?;
         let value = |id: &str| {
-            let found = kept.get(&format!("{name}__{id}"));
+            let found = kept.owned(&owned_name(name, id));
             found.filter(|value| !value.expose().is_empty())
         };
         value(self.owner.id()).or_else(|| {
@@ -161,6 +162,16 @@ impl SharedLayers {
                 .then_some(earlier)
         })
     }
+
+    #[cfg(not(feature = "vault"))]
+    const fn own(&self, _: &str) -> Option<Secret<String>> {
+        None
+    }
+}
+
+/// Returns the name under which a value is kept for one plugin; no file can name it.
+fn owned_name(name: &str, owner: &str) -> String {
+    format!("{name}__{owner}")
 }
 
 impl Layers {

@@ -134,6 +134,38 @@ fn the_vault_is_opened_once_and_only_if_variables_are_kept() {
     assert!(lazy.take_trouble().is_none());
 }
 
+/// Any plugin can compute the id of another.
+#[test]
+fn a_value_that_is_kept_for_one_plugin_has_no_name_that_a_file_could_write() {
+    let home = Home::new();
+    let vault = home.vault();
+    let kept = KeptVariables::new(&vault).unwrap();
+    let (id, earlier) = ("e76f6b06a5a23ae56ce51ae0eca1666c", "00112233aabbccdd");
+    let owned = [
+        format!("INPUT_KEY__{id}"),
+        format!("USER_CONFIG_KEY__{id}"),
+        format!("INPUT_KEY__{earlier}"),
+    ];
+    let plain = [
+        "INPUT_KEY".to_owned(),
+        "INPUT_KEY__other".to_owned(),
+        format!("KEY__{id}"),
+    ];
+    for name in owned.iter().chain(&plain) {
+        kept.set(name, &secret("v"), moment(0)).unwrap();
+    }
+    let (lazy, _) = home.lazy();
+    for name in &plain {
+        assert!(lazy.get(name).is_some(), "{name}");
+    }
+    for name in &owned {
+        assert!(lazy.get(name).is_none(), "{name}");
+        assert!(lazy.origin_of(name).is_none(), "{name}");
+        assert!(!lazy.names().contains(name), "{name}");
+        assert_eq!(lazy.owned(name).unwrap().expose(), "v");
+    }
+}
+
 #[test]
 fn a_vault_that_stays_shut_is_told_of_once_and_finds_nothing() {
     let home = Home::new();

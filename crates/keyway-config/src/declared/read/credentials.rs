@@ -1,7 +1,7 @@
 //! Reads headers and variables, also where a host names the variable and not the value.
 
 use super::{EntryReader, Role};
-use crate::declared::{Field, NamedField};
+use crate::declared::{EntryFault, Field, NamedField};
 use crate::dialect::Place;
 use crate::json::{Node, Value};
 use crate::source::{Pointer, Span};
@@ -19,6 +19,22 @@ impl EntryReader<'_> {
             }
         }
         env
+    }
+
+    /// Reports names that a program would not see as they are written.
+    ///
+    /// Not only `[A-Za-z_][A-Za-z0-9_]*`: `npm_config_//registry.example/:_authToken` is one too.
+    pub(super) fn check_env_names(&mut self, env: &[NamedField]) {
+        let is_sound = |name: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'=';
+            !name.is_empty() && name.bytes().all(is_plain)
+        };
+        for field in env.iter().filter(|field| !is_sound(&field.name)) {
+            self.faults.push(EntryFault::BadVariableName {
+                pointer: field.value.pointer.clone(),
+                span: field.name_span,
+            });
+        }
     }
 
     /// Reads the headers under all of the host's fields for them.

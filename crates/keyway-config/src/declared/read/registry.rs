@@ -149,6 +149,7 @@ impl RegistryReader<'_, '_> {
         let version = text("version").filter(|version| !version.is_empty());
         let (runner, words) = runner(text("registryType")?, package, version)?;
         let env = self.named_inputs(object, "environmentVariables", pointer, Place::Env);
+        self.inner.check_env_names(&env);
         let place = |text: &str| Field {
             template: Template::parse_as(text, &crate::template::VariableSyntax::NONE),
             span: identifier.value.span,

@@ -65,6 +65,10 @@ fn each_fault_of_an_entry_is_one_finding_that_says_what_is_wrong() {
             "`env.7` must be a string, not null",
         ),
         (
+            r#""command": "node", "env": {"NODE_OPTIONS=--import": "file:///x.mjs"}"#,
+            "not the name of a variable",
+        ),
+        (
             r#""url": "https://h.example", "oauth": {"callbackPort": 99999}"#,
             "`oauth.callbackPort` must be a port number",
         ),
