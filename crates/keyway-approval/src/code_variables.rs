@@ -1,18 +1,51 @@
-//! Variables that decide which code a program loads.
+//! Variables that decide which code a program loads, or where what it sends goes.
 
 /// Says whether a variable decides which code a program loads (threat E7).
 pub(crate) fn is_code_variable(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    CODE_VARIABLES
-        .iter()
-        .any(|known| match known.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == *known,
-        })
+    is_among(CODE_VARIABLES, name)
 }
+
+/// Says whether a variable decides where requests of a program go, whom it believes there, or who else
+/// can read them.
+pub(crate) fn is_route_variable(name: &str) -> bool {
+    is_among(ROUTE_VARIABLES, name)
+}
+
+fn is_among(variables: &[&str], name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    variables.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *known,
+    })
+}
+
+/// Proxies, certificates that are believed, and files into which keys of connections are written.
+const ROUTE_VARIABLES: &[&str] = &[
+    "ALL_PROXY",
+    "AWS_CA_BUNDLE",
+    "AWS_ENDPOINT_URL*",
+    "CURL_CA_BUNDLE",
+    "FTP_PROXY",
+    "GLOBAL_AGENT_*",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_TLS_REJECT_UNAUTHORIZED",
+    "NODE_USE_ENV_PROXY",
+    "NO_PROXY",
+    "REQUESTS_CA_BUNDLE",
+    "SOCKS_PROXY",
+    "SSLKEYLOGFILE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "WSS_PROXY",
+    "WS_PROXY",
+];
 
 /// Names of variables, `*` for any end of one.
 const CODE_VARIABLES: &[&str] = &[
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
     "BASHOPTS",
     "BASH_ENV",
     "BASH_FUNC_*",
@@ -80,6 +113,7 @@ const CODE_VARIABLES: &[&str] = &[
     "MAKEFLAGS",
     "MANPAGER",
     "MAVEN_*",
+    "NODE_COMPILE_CACHE",
     "NODE_OPTIONS",
     "NODE_PATH",
     "NODE_REPL_*",
@@ -127,6 +161,7 @@ const CODE_VARIABLES: &[&str] = &[
     "VIRTUAL_ENV",
     "VISUAL",
     "WGETRC",
+    "XDG_CACHE_HOME",
     "XDG_CONFIG_*",
     "XDG_DATA_*",
     "YARN_*",

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, HelperCommand, Local};
 use keyway_config::environment::{HostVariables, Origin, Scope};
 use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::link::{self, Resolver, Target, normal};
 use crate::outside_paths;
@@ -188,22 +188,21 @@ impl CommandLine {
         let is_outside = |path: &PathBuf| !places.contain(path) && !counts(path);
         let named = named.iter().filter(|path| is_outside(path));
         named
-            .filter(|path| self.is_changeable(path))
+            .filter(|path| Self::is_changeable(path))
             .cloned()
             .collect()
     }
 
     /// Says whether others than the superuser can change what is at a path, or lead it elsewhere. A
-    /// folder that a package is given is what it works on.
-    fn is_changeable(&self, path: &Path) -> bool {
+    /// folder that a package is given may be what it works on, or what it runs.
+    fn is_changeable(path: &Path) -> bool {
         let resolver = Resolver {
             counts: &|_| false,
             stays: link::is_superusers,
         };
         match resolver.resolve(Path::new("/"), path) {
             Target::Path(target) if target.is_fixed => false,
-            Target::Path(_) => !self.is_package || !path.is_dir(),
-            Target::OfProcess(_) => true,
+            Target::Path(_) | Target::OfProcess(_) => true,
         }
     }
 
@@ -281,9 +280,10 @@ fn plain_name(name: &str) -> String {
     plain.to_owned()
 }
 
+/// Says whether `exec` would take a file: others that the search by `PATH` meets are passed over.
 fn is_executable(path: &Path) -> bool {
-    let metadata = fs::metadata(path);
-    metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    let may_run = || accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+    fs::metadata(path).is_ok_and(|it| it.is_file()) && may_run()
 }
 
 /// Says whether a path leads into a folder, links followed.

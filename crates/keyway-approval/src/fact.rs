@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use keyway_config::headers::is_credential_header;
-use keyway_lint::mask;
+use keyway_config::environment::is_host_variable;
 use keyway_secret::{escaped, escaped_word, hint_of};
 
 use crate::hash::{Hash, Hasher};
-use crate::hidden::{hide_in_address, hide_in_command, is_token};
+use crate::hidden::{hide_in_address, hide_in_command};
 
 /// One thing that a person approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,27 +20,12 @@ pub struct Fact {
     pub value: String,
     /// What is easily overlooked about it, for a person alone.
     pub caution: Option<String>,
-    /// The digest of a value of which only the beginning is shown.
+    /// The digest of a value that is not shown, or of which only the beginning is.
     pub(crate) masked: Option<Hash>,
     /// Filled in from the person's own variables: another value stands beside this one.
     pub(crate) is_persons: bool,
-    /// It may run, so that nothing of it is masked. For a person alone.
-    is_code: bool,
-    /// What is shown in the place of `value`, although that is masked. For a person alone.
-    unmasked: Option<String>,
     /// Parts of a command line that are shown whatever they look like. For a person alone.
     readable: HashSet<String>,
-}
-
-/// How a value of a variable is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueUse {
-    /// It decides which code runs, or may be run itself.
-    Code,
-    /// It is in the place of a credential.
-    Credential,
-    /// Anything else.
-    Plain,
 }
 
 /// What a [`Fact`] is about, in the order in which facts are shown.
@@ -133,43 +117,28 @@ impl Fact {
             caution: None,
             masked: None,
             is_persons: false,
-            is_code: false,
-            unmasked: None,
             readable: HashSet::new(),
         }
     }
 
-    /// A value of a variable. Of what has the shape of a token only the beginning is shown; what may
-    /// be a program is shown whole.
-    pub(crate) fn variable(kind: FactKind, name: &str, value: &str, used: ValueUse) -> Self {
-        let looks_secret = mask::looks_secret(value);
-        let shown = match used {
-            ValueUse::Code if is_token(value) && looks_secret && ends_as_credential(name) => {
-                hint_of(value)
-            }
-            ValueUse::Code => {
-                let mut fact = Self::new(kind, name, value);
-                fact.is_code = true;
-                return fact;
-            }
-            ValueUse::Credential if is_token(value) => hint_of(value),
-            ValueUse::Plain if is_token(value) && looks_secret => hint_of(value),
-            _ if looks_secret => mask::in_literal(value),
-            _ => return Self::new(kind, name, value),
-        };
-        let mut fact = Self::new(kind, name, shown);
-        fact.masked = Some(Hasher::of(b"literal", value.as_bytes()));
-        fact
+    /// A literal of the file, of which only the beginning is shown if it is a credential.
+    pub(crate) fn literal(kind: FactKind, name: &str, value: &str, is_credential: bool) -> Self {
+        match is_credential {
+            true => Self::new(kind, name, hint_of(value)).counting(value),
+            false => Self::new(kind, name, value),
+        }
     }
 
-    /// A literal of the file that is sent and never run, of which only the beginning is shown if it may be a credential.
-    pub(crate) fn literal(kind: FactKind, name: &str, value: &str, is_credential: bool) -> Self {
-        if !is_credential && !mask::looks_secret(value) {
-            return Self::new(kind, name, value);
-        }
-        let mut fact = Self::new(kind, name, hint_of(value));
-        fact.masked = Some(Hasher::of(b"literal", value.as_bytes()));
-        fact
+    /// A value that may be the person's, of which nothing is shown. Nor is a digest of it alone, from
+    /// which a short one could be guessed.
+    pub(crate) fn unseen(kind: FactKind, name: &str, value: &str) -> Self {
+        Self::new(kind, name, "").counting(value)
+    }
+
+    /// The same with a whole text that counts, of which not all is shown.
+    pub(crate) fn counting(mut self, whole: &str) -> Self {
+        self.masked = Some(Hasher::of(b"literal", whole.as_bytes()));
+        self
     }
 
     pub(crate) fn with_caution(mut self, caution: Option<impl Into<String>>) -> Self {
@@ -182,12 +151,6 @@ impl Fact {
         self
     }
 
-    /// The same with all of its value shown; what counts of it stays what it was.
-    pub(crate) fn with_unmasked(mut self, value: Option<&str>) -> Self {
-        self.unmasked = value.map(str::to_owned);
-        self
-    }
-
     /// The same with parts of its command line that are shown whatever they look like.
     pub(crate) fn with_readable(mut self, parts: HashSet<String>) -> Self {
         self.readable = parts;
@@ -197,25 +160,32 @@ impl Fact {
     /// Returns what follows the label, in which every character can be seen.
     #[must_use]
     pub fn text(&self) -> String {
-        // Of what looks like a credential only the beginning is shown; all of it counts.
+        // What is a credential as a whole is hidden; all of it counts.
         let text = self.whole_text();
         match self.kind {
-            _ if self.is_code || self.unmasked.is_some() => text,
-            FactKind::Runs | FactKind::Program => hide_in_command(&text, &self.readable),
-            FactKind::Reaches => hide_in_address(&text),
-            _ => mask::in_words(&text),
+            FactKind::Runs => hide_in_command(&text, &self.readable),
+            FactKind::Reaches | FactKind::OAuth | FactKind::Weakens => hide_in_address(&text),
+            _ => text,
         }
     }
 
     fn whole_text(&self) -> String {
-        let Self { name, .. } = self;
-        let value = self.unmasked.as_ref().unwrap_or(&self.value);
+        let Self { name, value, .. } = self;
         match self.kind {
             // Its words are quoted one by one.
             FactKind::Runs => value.clone(),
             FactKind::Program => format!("{} is {}", escaped_word(name), escaped_word(value)),
             FactKind::Folder | FactKind::EnvFile => escaped_word(value),
             FactKind::Env => format!("{}={}", escaped(name), escaped_word(value)),
+            FactKind::Value if is_host_variable(name) => format!(
+                "${{{}}} is {}, the folder that you work in",
+                escaped(name),
+                escaped_word(value)
+            ),
+            FactKind::Value if self.masked.is_some() && value.is_empty() => format!(
+                "${{{}}}, which is not shown, from a file that the plugin chose",
+                escaped(name)
+            ),
             FactKind::Value => format!(
                 "${{{}}} is {}, from a file that the plugin chose",
                 escaped(name),
@@ -241,8 +211,6 @@ impl Fact {
             caution: _,
             masked,
             is_persons,
-            is_code: _,
-            unmasked: _,
             readable: _,
         } = self;
         hasher.field(b"kind", kind.label().as_bytes());
@@ -255,13 +223,6 @@ impl Fact {
             hasher.field(b"masked", masked);
         }
     }
-}
-
-/// Says whether the last part of a name is one of a credential: `GIT_TOKEN` is, and
-/// `GIT_CONFIG_KEY_0` is not.
-fn ends_as_credential(name: &str) -> bool {
-    let last = name.rsplit('_').next().unwrap_or(name);
-    is_credential_header(last)
 }
 
 /// Which part of the facts a digest is over.

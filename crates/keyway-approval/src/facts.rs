@@ -3,7 +3,10 @@
 //!
 //! By value counts what the plugin wrote, and what the env file says that it chose, wherever that
 //! lies, if it decides what runs or where something goes. Values of the person's own count by name,
-//! except in an origin and in the working folder.
+//! except in an origin and in the working folder, which may be the folder that they work in.
+//!
+//! Whatever counts by value is shown, unless it may be a secret of the person's: of a value out of an
+//! env file that decides nothing, and of a variable that is named like a credential, the name is.
 
 mod remote;
 
@@ -18,11 +21,11 @@ use keyway_config::usage::{self, FieldRole};
 use keyway_secret::escaped;
 
 use self::remote::{SECRET, weakens};
-use crate::code_variables::is_code_variable;
+use crate::code_variables::{is_code_variable, is_route_variable};
 use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
-use crate::fact::{Fact, FactKind, ValueUse};
-use crate::hidden::{looks_secret, names_program};
+use crate::fact::{Fact, FactKind};
+use crate::hidden::{hide_in_address, is_credential_value, is_secret_variable, names_program};
 use crate::places::{Places, lexical};
 use crate::program_words::is_program_argument;
 
@@ -115,6 +118,7 @@ impl Sources<'_> {
             Endpoint::Remote(remote) => facts.extend(self.remote(remote)),
         }
         facts.extend(self.plugin_values());
+        facts.extend(self.line.and_then(|line| self.project(line)));
         facts.sort_by_key(|fact| fact.kind);
         facts
     }
@@ -158,15 +162,6 @@ impl Sources<'_> {
     fn folder(&self, cwd: Option<&Field>, line: &CommandLine) -> Fact {
         let place = self.places.name(&line.folder);
         let is_persons = cwd.is_some_and(|cwd| self.has_persons(&cwd.template));
-        let is_fixed = |cwd: &&Field| {
-            let mut variables = cwd.template.variables();
-            variables.all(|variable| is_host_variable(&variable.name))
-        };
-        // A path that the plugin wrote stays as it wrote it, wherever the folders are today.
-        let value = match cwd.filter(is_fixed) {
-            Some(cwd) => cwd.template.as_str().to_owned(),
-            None => place,
-        };
         let outside = match () {
             () if is_below(&line.folder, &self.places.host.plugin_data) => Some(
                 "in the data folder: programs of the plugin can write what it loads from there",
@@ -176,9 +171,19 @@ impl Sources<'_> {
                 "outside of the plugin: what it loads from there can change without a question",
             ),
         };
-        Fact::new(FactKind::Folder, "", value)
-            .with_caution(outside)
-            .of_person(is_persons)
+        let is_fixed = |template: &Template| {
+            let mut variables = template.variables();
+            variables.all(|variable| is_host_variable(&variable.name))
+        };
+        let fact = match cwd.map(|cwd| &cwd.template) {
+            // A path that the plugin wrote stays as it wrote it, wherever the folders are today.
+            Some(template) if is_fixed(template) => {
+                Fact::new(FactKind::Folder, "", template.as_str())
+            }
+            Some(template) => path(FactKind::Folder, template, &place, self.scope),
+            None => Fact::new(FactKind::Folder, "", place),
+        };
+        fact.with_caution(outside).of_person(is_persons)
     }
 
     fn env(&self, field: &NamedField) -> Fact {
@@ -188,25 +193,32 @@ impl Sources<'_> {
             value,
         } = field;
         let template = &value.template;
-        let is_code = is_code_variable(name) && is_plugins_value(template, self.scope);
-        let caution = is_code.then_some("decides which code runs");
-        let used = match template.is_literal() {
-            true => self.value_use(name),
-            false if is_code_variable(name) || self.evaluates() => ValueUse::Code,
-            false => ValueUse::Plain,
+        let caution = match is_plugins_value(template, self.scope) {
+            true if is_code_variable(name) => Some("decides which code runs"),
+            true if is_route_variable(name) => {
+                Some("decides where what it sends goes, or who can read it")
+            }
+            _ => None,
         };
-        Fact::variable(FactKind::Env, name, template.as_str(), used)
+        self.literal(FactKind::Env, name, template.as_str())
             .with_caution(caution)
-            .with_unmasked(self.unmasked(name, template.as_str()))
     }
 
-    /// Returns the value of a variable of the process if it must not be masked: it is not a
-    /// credential by its shape, or may be a program whatever its shape is.
-    fn unmasked<'v>(&self, name: &str, value: &'v str) -> Option<&'v str> {
+    /// The value of a variable of the process as the plugin's files write it. What may be a program is
+    /// shown whole.
+    fn literal(&self, kind: FactKind, name: &str, value: &str) -> Fact {
         let is_file = |line: &CommandLine| line.is_file(value, self.places);
-        let is_shown =
-            !looks_secret(value) || names_program(name) || self.line.is_some_and(is_file);
-        is_shown.then_some(value)
+        if self.evaluates() || self.line.is_some_and(is_file) {
+            return Fact::new(kind, name, value);
+        }
+        let shown = match is_code_variable(name) {
+            true => value.to_owned(),
+            false => hide_in_address(value),
+        };
+        match shown == value {
+            true => Fact::literal(kind, name, value, is_credential_value(name, value)),
+            false => Fact::new(kind, name, shown).counting(value),
+        }
     }
 
     /// Says whether what runs is handed code, which may evaluate every word and variable.
@@ -214,15 +226,9 @@ impl Sources<'_> {
         self.line.is_some_and(|line| line.inline_code().is_some())
     }
 
-    /// Returns what the value of a variable of the process may be used for.
-    fn value_use(&self, name: &str) -> ValueUse {
-        if is_code_variable(name) || self.evaluates() {
-            return ValueUse::Code;
-        }
-        match is_credential_header(name) {
-            true => ValueUse::Credential,
-            false => ValueUse::Plain,
-        }
+    /// Says whether a variable of the process is the place of a credential that no program evaluates.
+    fn is_credential_place(&self, name: &str) -> bool {
+        !is_code_variable(name) && !self.evaluates() && is_credential_header(name)
     }
 
     fn env_file(&self, field: &Field) -> Fact {
@@ -230,13 +236,15 @@ impl Sources<'_> {
         let path = template.expand(self.around, Foreign::Refuse).ok();
         let path = path.map(|path| self.places.host.plugin_root.join(path.expose()));
         // What lies in a folder for its programs stays as the plugin wrote it, wherever that is.
-        let value = match &path {
-            Some(path) if !self.places.contain(&lexical(path)) => self.places.name(path),
-            _ => template.as_str().to_owned(),
+        let fact = match &path {
+            Some(path) if !self.places.contain(&lexical(path)) => {
+                let place = self.places.name(path);
+                self::path(FactKind::EnvFile, template, &place, self.around)
+            }
+            _ => Fact::new(FactKind::EnvFile, "", template.as_str()),
         };
         let caution = path.and_then(|path| self.env_file_caution(&path));
-        Fact::new(FactKind::EnvFile, "", value)
-            .with_caution(caution)
+        fact.with_caution(caution)
             .of_person(has_persons(template, self.around))
     }
 
@@ -264,18 +272,7 @@ impl Sources<'_> {
         let mut facts: Vec<Fact> = Vec::new();
         let mut known = HashSet::new();
         let fields = usage::fields(self.server);
-        let is_code = |role: &FieldRole<'_>| match role {
-            FieldRole::Command => true,
-            FieldRole::Env(name) => is_code_variable(name),
-            _ => false,
-        };
-        let code: HashSet<&str> = fields
-            .iter()
-            .filter(|(role, _)| is_code(role))
-            .flat_map(|(_, field)| field.template.variables())
-            .map(|variable| variable.name.as_str())
-            .collect();
-        let programs = self.in_program_places(&fields);
+        let shown = self.in_deciding_places(&fields);
         let mut before = None;
         for (role, field) in &fields {
             let template = &field.template;
@@ -290,21 +287,84 @@ impl Sources<'_> {
                     continue;
                 }
                 if let Some(value) = self.scope.lookup(name) {
-                    let used = match code.contains(name) {
-                        true => ValueUse::Code,
-                        false => self.value_use(name),
-                    };
-                    let value = value.expose();
-                    let unmasked = match programs.contains(name) {
-                        true => Some(value.as_str()),
-                        false => self.unmasked(name, value),
-                    };
-                    let fact = Fact::variable(FactKind::Value, name, value, used);
-                    facts.push(fact.with_unmasked(unmasked));
+                    let is_shown = shown.contains(name);
+                    facts.push(self.plugin_value(name, value.expose(), is_shown));
                 }
             }
         }
         facts
+    }
+
+    /// A value of the env file that the plugin chose. The file may be the person's, with their secrets
+    /// in it, and an agent may read what is shown here: no more is than the approval needs.
+    fn plugin_value(&self, name: &str, value: &str, is_shown: bool) -> Fact {
+        let kind = FactKind::Value;
+        let is_written = self.scope.origin(name).is_none();
+        match is_shown {
+            _ if !is_written && is_secret_variable(name) => {
+                let caution = "decides what runs or where something goes, and is named like a credential: \
+                               look at it before you approve";
+                let fact = Fact::unseen(kind, name, value);
+                fact.with_caution(is_shown.then_some(caution))
+            }
+            true => match hide_in_address(value) {
+                shown if shown == value => Fact::new(kind, name, value),
+                shown => Fact::new(kind, name, shown).counting(value),
+            },
+            false if is_written => self.literal(kind, name, value),
+            false => Fact::unseen(kind, name, value),
+        }
+    }
+
+    /// Returns the names of the variables whose values have to be seen to decide: they lead to a
+    /// program, are evaluated, or say where something goes.
+    fn in_deciding_places<'f>(&self, fields: &[(FieldRole<'_>, &'f Field)]) -> HashSet<&'f str> {
+        let mut names = self.in_program_places(fields);
+        for (role, field) in fields {
+            let decides = match role {
+                FieldRole::Url
+                | FieldRole::Command
+                | FieldRole::Cwd
+                | FieldRole::EnvFile
+                | FieldRole::Argument(_) => true,
+                FieldRole::Env(name) => {
+                    is_code_variable(name) || is_route_variable(name) || self.evaluates()
+                }
+                FieldRole::OAuth(name) => *name != SECRET,
+                FieldRole::Header(_) => false,
+            };
+            if decides {
+                names.extend(field.template.variables().map(|it| it.name.as_str()));
+            }
+        }
+        names
+    }
+
+    /// Returns the folder that the person works in, if it decides what runs. Another one stands beside
+    /// it, as another value of the person's does.
+    fn project(&self, line: &CommandLine) -> Option<Fact> {
+        let names_it = |template: &Template| {
+            let mut variables = template.variables();
+            variables.any(|variable| PROJECT.contains(&variable.name.as_str()))
+        };
+        let counts = |role: &FieldRole<'_>| match role {
+            FieldRole::Command | FieldRole::Argument(_) | FieldRole::Cwd | FieldRole::EnvFile => {
+                true
+            }
+            FieldRole::Env(name) => is_code_variable(name) || self.evaluates(),
+            _ => false,
+        };
+        let mut fields = usage::fields(self.server).into_iter();
+        // Every program gets it in its environment, where code that it is handed can name it.
+        let is_named = PROJECT.iter().any(|name| line.shown.contains(name))
+            || fields.any(|(role, field)| counts(&role) && names_it(&field.template));
+        let folder = self.places.name(&self.places.host.project_dir);
+        let caution = "whatever lies there can run, and can change without a question";
+        is_named.then(|| {
+            Fact::new(FactKind::Value, "HOST_PROJECT_DIR", folder)
+                .with_caution(Some(caution))
+                .of_person(true)
+        })
     }
 
     /// Returns the names of the variables that stand where a program or its file does.
@@ -330,9 +390,7 @@ impl Sources<'_> {
                     || self.may_run(role, template, before)
                     || !is_credential_argument(template.as_str(), before)
             }
-            FieldRole::Env(name) => {
-                names_program(name) || self.value_use(name) != ValueUse::Credential
-            }
+            FieldRole::Env(name) => names_program(name) || !self.is_credential_place(name),
             FieldRole::OAuth(name) => name != SECRET,
             FieldRole::Header(_) => false,
         }
@@ -359,6 +417,18 @@ fn has_persons(template: &Template, scope: &Scope<'_>) -> bool {
     let mut variables = template.variables();
     variables
         .any(|variable| !is_host_variable(&variable.name) && !is_plugins(&variable.name, scope))
+}
+
+/// A path that a template stands for: as it is written, if a credential is part of it.
+fn path(kind: FactKind, template: &Template, place: &str, scope: &Scope<'_>) -> Fact {
+    let mut names = template.variables().map(|variable| variable.name.as_str());
+    let is_secret = |name: &str| {
+        scope.origin(name).is_some() && !is_host_variable(name) && is_secret_variable(name)
+    };
+    match names.any(is_secret) {
+        true => Fact::new(kind, "", template.as_str()).counting(place),
+        false => Fact::new(kind, "", place),
+    }
 }
 
 /// Says whether a path lies in a folder that there is.
@@ -416,6 +486,9 @@ fn granted(what: &str, paths: &[PathBuf]) -> String {
         .collect();
     format!("{what} {}", shown.join(", "))
 }
+
+/// The variables for the folder that the person works in.
+const PROJECT: &[&str] = &["HOST_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// Says whether an argument is a credential's place: it follows a flag that is named like one.
 fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {

@@ -54,7 +54,7 @@ fn is_on_disk(path: &Path) -> bool {
     // The number is signed on some machines, and has 32 bits.
     let magic = found.map(|it| it.f_type.to_le_bytes());
     let magic = magic.and_then(|bytes| bytes.first_chunk().copied());
-    magic.is_some_and(|magic| !ELSEWHERE.contains(&u32::from_le_bytes(magic)))
+    magic.is_some_and(|magic| is_disks(u32::from_le_bytes(magic)))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -62,24 +62,52 @@ fn is_on_disk(_path: &Path) -> bool {
     true
 }
 
+/// Says whether a file system is one of a disk. Others are kept in memory, by a program or on another
+/// machine, or are layers over one that is not known (overlayfs).
+#[cfg(target_os = "linux")]
+fn is_disks(magic: u32) -> bool {
+    DISKS.contains(&magic)
+}
+
 /// Magic numbers of `statfs(2)`.
 #[cfg(target_os = "linux")]
-const ELSEWHERE: [u32; 14] = [
-    // In memory: tmpfs, ramfs, hugetlbfs.
-    0x0102_1994,
-    0x8584_58f6,
-    0x9584_58f6,
-    // Kept by a program (FUSE), or by the host of a virtual machine (9P).
-    0x6573_5546,
-    0x0102_1997,
-    // On another machine: NFS, CIFS, SMB 2, SMB, AFS, Ceph, Coda, Lustre, GPFS.
-    0x6969,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x517b,
-    0x5346_414f,
-    0x00c3_6400,
-    0x7375_7245,
-    0x0bd0_0bd0,
-    0x4750_4653,
+const DISKS: [u32; 8] = [
+    // ext2, ext3 and ext4.
+    0xef53,
+    // XFS, Btrfs, F2FS, ZFS, bcachefs.
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0xca45_1a4e,
+    // Read only: SquashFS, EROFS.
+    0x7371_7368,
+    0xe0f5_e1e2,
 ];
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::is_disks;
+
+    #[test]
+    fn e05_stamps_are_believed_on_known_file_systems_of_disks_alone() {
+        for (name, magic) in [
+            ("ext4", 0xef53),
+            ("xfs", 0x5846_5342),
+            ("btrfs", 0x9123_683e),
+        ] {
+            assert!(is_disks(magic), "{name}");
+        }
+        for (name, magic) in [
+            ("tmpfs", 0x0102_1994),
+            ("overlayfs", 0x794c_7630),
+            ("fuse", 0x6573_5546),
+            ("nfs", 0x6969),
+            ("vboxsf", 0x786f_4256),
+            ("unknown", 1),
+        ] {
+            assert!(!is_disks(magic), "{name}");
+        }
+    }
+}

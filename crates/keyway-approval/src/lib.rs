@@ -349,6 +349,7 @@ fn lookup(
         bases: line.bases(root),
         words: line.paths(),
         programs,
+        program: program.map(Path::to_path_buf),
     }
 }
 

@@ -6,11 +6,30 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// Returns the paths in a word that begin at the top, or go up: others lie below where the program
 /// starts. What a shell makes of `~` is part of its program, which is marked as one.
+///
+/// A module may be named by an address, also by one from the folder of the start: there `\\` is `/`, tabs
+/// and line breaks are nothing, and `%2e` is `.`.
 pub(crate) fn of(word: &str) -> BTreeSet<PathBuf> {
+    let mut found = as_written(word);
+    let plain: String = word
+        .chars()
+        .filter(|letter| !matches!(letter, '\t' | '\n' | '\r'))
+        .map(|letter| if letter == '\\' { '/' } else { letter })
+        .collect();
+    let decoded = percent_decode_str(&plain).decode_utf8_lossy();
+    if decoded != word {
+        found.extend(as_written(&decoded));
+        found.extend(file_addresses(&plain));
+    }
+    found
+}
+
+fn as_written(word: &str) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     if !word.contains('/') && !word.contains("..") {
         return found;
@@ -55,7 +74,7 @@ fn is_separator(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Component, Path};
 
     use super::*;
 
@@ -77,6 +96,30 @@ mod tests {
         has("FILE://LOCALHOST/%61", "/a");
         has("file:/a,file:///b", "/b");
         has("x/../..", "x/../..");
+    }
+
+    /// As Node.js reads the specifier of a module.
+    #[test]
+    fn e07_paths_are_found_in_addresses_however_they_are_written() {
+        for word in [
+            r"file:\a\x.mjs",
+            "fi\tle:/%61/x.mjs",
+            r"--import=file:\\\a\x.mjs",
+            "FILE:%2Fa%2fx.mjs",
+        ] {
+            let found = of(word);
+            assert!(found.contains(Path::new("/a/x.mjs")), "{word}: {found:?}");
+        }
+        for word in [
+            "./%2e%2e/on/x.mjs",
+            "--import=./lib/%2E./%2e%2e/on/x.mjs",
+            r"..\on\x.mjs",
+            ".\n./on/x.mjs",
+        ] {
+            let found = of(word);
+            let goes_up = |path: &PathBuf| path.components().any(|it| it == Component::ParentDir);
+            assert!(found.iter().any(goes_up), "{word}: {found:?}");
+        }
     }
 
     #[test]

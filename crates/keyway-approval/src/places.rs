@@ -20,7 +20,8 @@ impl Places<'_> {
         let HostVariables {
             plugin_root,
             plugin_data,
-            project_dir,
+            // Another folder each day: what it leads to counts by where it is.
+            project_dir: _,
             program_folders,
             defaults: _,
         } = self.host;
@@ -28,7 +29,6 @@ impl Places<'_> {
         let known = [
             ("${HOST_PLUGIN_ROOT}", plugin_root.as_path()),
             ("${HOST_PLUGIN_DATA}", plugin_data),
-            ("${HOST_PROJECT_DIR}", project_dir),
             // Not a variable, so that no `cwd` can be written that reads the same. Which of them it
             // is depends on the confinement, and is not named.
             ("${HOST_PROGRAM_FOLDER}", program_folders),

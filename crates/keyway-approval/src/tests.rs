@@ -390,7 +390,6 @@ fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
         (run, |place| place.person("API_TOKEN", "another")),
         (run, |place| place.person("API_KEY", "another")),
         (run, |place| place.person("PATH", "/bin:/usr/bin:/opt/bin")),
-        (run, |place| place.project = "/elsewhere".into()),
         (run, |place| place.file(".git/config", "fetched")),
         (run, |place| place.file("keyway/vault.db", "ours")),
         (run, |place| place.file(".env", "API_TOKEN=rotated")),
@@ -740,8 +739,15 @@ fn what_is_too_large_is_said_and_not_read() {
         "{text}"
     );
     assert!(
-        text.contains("!! files can change without a question"),
+        text.contains("!! not covered: `large`, which it names and which is too large"),
         "{text}"
+    );
+    let others = place
+        .ask(r#""command": "sh", "args": ["run.sh"]"#)
+        .to_string();
+    assert!(
+        others.contains("!! files can change without a question"),
+        "{others}"
     );
     place.approve(fields);
     place.file("run.sh", "echo 2");

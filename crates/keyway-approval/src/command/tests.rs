@@ -5,7 +5,7 @@
     reason = "files of a fresh temporary folder"
 )]
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use keyway_config::environment::{HostVariables, Variables};
 
@@ -58,7 +58,12 @@ fn words_are_paths_from_where_a_program_starts_and_from_the_root_unless_it_is_a_
 fn a_program_is_found_from_the_root_or_by_the_path_it_is_looked_for_in() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    for (name, mode) in [("plain/tool", 0o644), ("bin/tool", 0o755), ("tool", 0o755)] {
+    for (name, mode) in [
+        ("plain/tool", 0o644),
+        ("decoy/tool", 0o655),
+        ("bin/tool", 0o755),
+        ("tool", 0o755),
+    ] {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "").unwrap();
@@ -76,6 +81,15 @@ fn a_program_is_found_from_the_root_or_by_the_path_it_is_looked_for_in() {
     let all = [at("folders"), at("plain"), at("none"), at("bin")].join(":");
     assert_eq!(found("tool", path(all)), Some(root.join("bin/tool")));
     assert_eq!(found("tool", path(at("plain"))), None);
+    // `exec` passes over what its user may not run: the owner, unless it is the superuser.
+    let is_superuser = rustix::process::geteuid().is_root();
+    let own = if is_superuser {
+        "decoy/tool"
+    } else {
+        "bin/tool"
+    };
+    let both = [at("decoy"), at("bin")].join(":");
+    assert_eq!(found("tool", path(both)), Some(root.join(own)));
     assert_eq!(
         found("tool", path(format!("{}:", at("none")))),
         Some(root.join("tool")),
@@ -163,8 +177,8 @@ fn only_what_leads_out_of_the_folder_and_others_can_change_lies_outside() {
     );
     assert_eq!(
         package(&["npx", "../code", "../code/a.js"], &root).outside(places),
-        [file],
-        "a folder that a package is given is what it works on"
+        [code.clone(), file],
+        "a folder that a package is given may be what it runs"
     );
     for words in [
         &["a.js"][..],

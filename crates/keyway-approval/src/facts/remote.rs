@@ -5,12 +5,11 @@ use keyway_config::environment::is_host_variable;
 use keyway_config::headers::is_credential_header;
 use keyway_config::oauth_rules::address;
 use keyway_config::template::{Foreign, Template};
-use keyway_lint::mask;
 use url::Url;
 
 use super::Sources;
 use crate::fact::{Fact, FactKind};
-use crate::hash::Hasher;
+use crate::hidden::hide_in_header;
 
 impl Sources<'_> {
     pub(super) fn remote(&self, remote: &Remote) -> Vec<Fact> {
@@ -48,11 +47,13 @@ impl Sources<'_> {
                 let text = template.as_str();
                 facts.push(Fact::literal(FactKind::Header, name, text, is_credential));
             }
-            let how = format!(
-                "as header `{name}: {}` to {to}",
-                mask::in_words(template.as_str())
-            );
-            facts.extend(self.sends(template, &how, is_persons));
+            let shown = hide_in_header(name, template.as_str());
+            let how = format!("as header `{name}: {shown}` to {to}");
+            let sends = self.sends(template, &how, is_persons).into_iter();
+            facts.extend(sends.map(|fact| match shown == template.as_str() {
+                true => fact,
+                false => fact.counting(template.as_str()),
+            }));
         }
         match oauth {
             OAuth::Automatic | OAuth::Off => {}
@@ -165,13 +166,7 @@ pub(super) fn weakens(oauth: &OAuthFields) -> bool {
 }
 
 fn reaches(template: &Template, origin: &str) -> Fact {
-    let text = template.as_str();
-    if !mask::looks_secret(text) {
-        return Fact::new(FactKind::Reaches, text, origin);
-    }
-    let mut fact = Fact::new(FactKind::Reaches, without_query(template), origin);
-    fact.masked = Some(Hasher::of(b"address", text.as_bytes()));
-    fact
+    Fact::new(FactKind::Reaches, template.as_str(), origin)
 }
 
 /// Returns the origin of an address whose scheme and host are written out.

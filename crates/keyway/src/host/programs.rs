@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest as _};
+use keyway_approval::Files;
 use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
 use keyway_code::Code;
@@ -96,7 +97,7 @@ impl Host {
         let words: Vec<&str> = words.map(|word| word.value().expose().as_str()).collect();
         let cwd = local.cwd.as_ref().map(|cwd| cwd.value().expose().as_str());
         let folder = start_folder(&words, cwd, target.host, &start_of(&own));
-        let command = program_path(local.command.value(), &target.host.plugin_root);
+        let command = program_path(local.command.value(), target);
         let mut program = Program::new(command, env, folder);
         program.args = local.args.iter().map(|arg| arg.value().clone()).collect();
         program.isolation = self.isolation_for(target);
@@ -278,11 +279,21 @@ fn redirected(
     given
 }
 
-/// A path is relative to the plugin; a bare name is looked up in `PATH`.
-fn program_path(command: &Secret<String>, root: &Path) -> Secret<String> {
+/// A path is relative to the plugin; a bare name is looked up in `PATH`, unless the approval says which
+/// file that is: it starts, or nothing does.
+fn program_path(command: &Secret<String>, target: Target<'_>) -> Secret<String> {
     let text = command.expose();
     if text.contains('/') && !text.starts_with('/') {
-        return Secret::new(root.join(text).to_string_lossy().into_owned());
+        let path = target.host.plugin_root.join(text);
+        return Secret::new(path.to_string_lossy().into_owned());
+    }
+    let approved = target
+        .files
+        .and_then(Files::program)
+        .filter(|_| !text.contains('/'));
+    // One that is no UTF-8 has no other name.
+    if let Some(path) = approved.and_then(Path::to_str) {
+        return Secret::new(path.to_owned());
     }
     command.clone()
 }
