@@ -47,7 +47,8 @@ pub(super) static DIALECT: Dialect = Dialect {
               is asked for.",
     notes: &[
         "Variables of the environment are not replaced at all.",
-        "Keyway reads the manifest of an unpacked bundle. `${DESKTOP}`, `${DOCUMENTS}` and \
+        "Keyway reads the manifest of an unpacked bundle, and leaves out a bundle that a plugin of \
+         Claude Code names. `${DESKTOP}`, `${DOCUMENTS}` and \
          `${DOWNLOADS}`, `platform_overrides` and values of several words are not supported.",
     ],
     sources: &["https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md"],

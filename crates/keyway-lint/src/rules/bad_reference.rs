@@ -1,8 +1,9 @@
 //! `bad-reference`: a manifest's `mcpServers` names a file that is not read.
 
 use keyway_code::Code;
+use keyway_config::declared::Field;
 use keyway_config::diagnostic::Severity;
-use keyway_config::document::DocumentKind;
+use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::Reference;
 
 use super::walk::shown;
@@ -27,6 +28,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 None | Some(Reference::Read) => continue,
                 Some(Reference::Missing) => "does not exist",
                 Some(Reference::NotJson) => "is not a `.json` file",
+                Some(Reference::Bundle) => {
+                    bundle(document, field, report);
+                    continue;
+                }
                 Some(Reference::OutsidePlugin) => "is outside the plugin; it is not read",
                 Some(Reference::Unreadable) => "cannot be read",
             };
@@ -43,13 +48,39 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     }
 }
 
+/// A bundle is right for the host of the manifest; only Keyway leaves it out.
+fn bundle(document: &Document, field: &Field, report: &mut Report<'_>) {
+    let message = format!(
+        "`{}` is a bundle, whose server {} starts and Keyway does not",
+        shown(field.template.as_str()),
+        document.dialect.name
+    );
+    report
+        .at(&document.source, field.span, &field.pointer, message)
+        .severity(Severity::Info)
+        .hint("for Keyway, unpack it and give its `manifest.json` to `--config`");
+}
+
 #[cfg(test)]
 mod tests {
     use keyway_config::document::{Document, DocumentKind};
     use keyway_config::plugin::{Plugin, Reference};
     use keyway_config::source::Source;
 
-    use crate::rules::fixture::pointers;
+    use crate::rules::fixture::{findings, pointers};
+
+    #[test]
+    fn a_bundle_is_a_note_in_the_manifest_of_its_host() {
+        let text = r#"{"name": "p", "mcpServers": ["./a.mcpb", "https://h.example/b.dxt"]}"#;
+        let source = Source::new(".claude-plugin/plugin.json", text.as_bytes());
+        let mut plugin = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
+        let known = ["./a.mcpb", "https://h.example/b.dxt"];
+        let known = known.map(|text| (text.to_owned(), Reference::Bundle));
+        plugin.snapshot.references = known.into();
+        let found = findings("bad-reference", &plugin);
+        let severities: Vec<_> = found.iter().map(|it| it.severity).collect();
+        assert_eq!(severities, [super::Severity::Info, super::Severity::Info]);
+    }
 
     #[test]
     fn only_files_that_were_not_found_are_reported() {

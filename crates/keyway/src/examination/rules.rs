@@ -147,7 +147,8 @@ pub(super) fn with_finding(mut found: Diagnosis, stage: Stage, finding: &Diagnos
 }
 
 fn is_about_a_file(finding: &Diagnostic) -> bool {
-    finding.server.is_none() && ABOUT_FILES.contains(&finding.code)
+    let is_note = finding.severity == Severity::Info;
+    finding.server.is_none() && !is_note && ABOUT_FILES.contains(&finding.code)
 }
 
 /// Words a fault that no rule speaks about.

@@ -90,10 +90,45 @@ impl<'a> Reader<'a> {
 
     /// Reads the files that a manifest names; what cannot be read is left to a rule.
     fn follow(&mut self, manifest: &Document) {
+        // Codex reads such a path as one of servers in JSON, like any other.
+        let takes_bundles = manifest
+            .file
+            .is_some_and(|file| file.path != ".codex-plugin/plugin.json");
         for field in &manifest.references {
-            let reference = self.read_reference(&field.template);
+            let reference = if takes_bundles && is_bundle(field.template.as_str()) {
+                self.look_up_bundle(&field.template)
+            } else {
+                self.read_reference(&field.template)
+            };
             let text = field.template.as_str().to_owned();
             self.references.insert(text, reference);
+        }
+    }
+
+    /// Says whether a bundle is there; an address is left to the host, which fetches it.
+    fn look_up_bundle(&self, template: &Template) -> Reference {
+        let text = template.as_str();
+        if text.starts_with("https://") {
+            return Reference::Bundle;
+        }
+        if text.contains("://") {
+            return Reference::OutsidePlugin;
+        }
+        match self.inside(template) {
+            Ok(path) if path.is_file() => Reference::Bundle,
+            Ok(_) => Reference::Unreadable,
+            Err(reference) => reference,
+        }
+    }
+
+    /// Returns the path of something in the plugin, links followed to see that it is.
+    fn inside(&self, template: &Template) -> Result<PathBuf, Reference> {
+        let path = self.root.resolve(template).ok_or(Reference::Missing)?;
+        let canonical = fs::canonicalize(&path).map_err(|_| Reference::Missing)?;
+        if canonical.starts_with(&self.root.canonical) {
+            Ok(path)
+        } else {
+            Err(Reference::OutsidePlugin)
         }
     }
 
@@ -101,15 +136,10 @@ impl<'a> Reader<'a> {
         if !template.as_str().ends_with(".json") {
             return Reference::NotJson;
         }
-        let Some(path) = self.root.resolve(template) else {
-            return Reference::Missing;
+        let path = match self.inside(template) {
+            Ok(path) => path,
+            Err(reference) => return reference,
         };
-        let Ok(canonical) = fs::canonicalize(&path) else {
-            return Reference::Missing;
-        };
-        if !canonical.starts_with(&self.root.canonical) {
-            return Reference::OutsidePlugin;
-        }
         let below = path
             .strip_prefix(&self.root.canonical)
             .map(|below| self.root.given.join(below));
@@ -129,4 +159,12 @@ impl<'a> Reader<'a> {
     fn is_first(&mut self, file: &Path) -> bool {
         fs::canonicalize(file).map_or(true, |canonical| self.seen.insert(canonical))
     }
+}
+
+/// Says whether a reference names an MCP bundle, by its present or its old ending.
+fn is_bundle(text: &str) -> bool {
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ["mcpb", "dxt"]
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
 }

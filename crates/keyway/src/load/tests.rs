@@ -46,6 +46,37 @@ fn all_files_of_a_root_are_read_each_once_with_manifests_last() {
 }
 
 #[test]
+fn bundles_of_claude_code_are_known_and_not_read_as_json() {
+    let outside = Folder::new().file("x.mcpb", "PK");
+    let manifest = r#"{"name": "p", "mcpServers": ["./a.mcpb", "./old.DXT", "https://h.example/b.mcpb",
+        "http://h.example/b.mcpb", "./gone.mcpb", "./link.mcpb", "./folder.mcpb"]}"#;
+    let folder = Folder::new()
+        .file("a.mcpb", "PK")
+        .file("old.DXT", "PK")
+        .file("folder.mcpb/x", "")
+        .link("link.mcpb", outside.at("x.mcpb"))
+        .file(".claude-plugin/plugin.json", manifest)
+        .file(
+            ".codex-plugin/plugin.json",
+            r#"{"name": "p", "mcpServers": "${PLUGIN_ROOT}/a.mcpb"}"#,
+        );
+    let loaded = load(&folder);
+    let references = &loaded.plugin.snapshot.references;
+    for (text, expected) in [
+        ("./a.mcpb", Reference::Bundle),
+        ("./old.DXT", Reference::Bundle),
+        ("https://h.example/b.mcpb", Reference::Bundle),
+        ("http://h.example/b.mcpb", Reference::OutsidePlugin),
+        ("./gone.mcpb", Reference::Missing),
+        ("./link.mcpb", Reference::OutsidePlugin),
+        ("./folder.mcpb", Reference::Unreadable),
+        ("${PLUGIN_ROOT}/a.mcpb", Reference::NotJson),
+    ] {
+        assert_eq!(references[text], expected, "{text}");
+    }
+}
+
+#[test]
 fn referenced_file_outside_of_the_plugin_is_not_opened_even_through_a_link() {
     let outside = Folder::new().file("secret.json", "{}");
     let folder = Folder::new()
