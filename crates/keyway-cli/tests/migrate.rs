@@ -614,3 +614,40 @@ fn websocket_and_process_are_refused_with_the_reason() {
         assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
     }
 }
+
+/// A host's own folder holds the host's files and nothing of ours.
+#[test]
+fn no_env_file_is_put_into_the_folder_of_a_host() {
+    let token = token();
+    let entry = format!(
+        r#"{{"mcp": {{"db": {{"type": "remote", "url": "https://h.example/mcp", "headers": {{"Authorization": "Bearer {token}"}}}}}}}}"#
+    );
+    let folder = Folder::new().file(".opencode/opencode.json", &entry);
+    let outcome = run(
+        &folder,
+        &["migrate", "env", ".opencode/opencode.json", "--write"],
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(folder.read(".env").contains(&token));
+    let inside: Vec<String> = folder
+        .files()
+        .into_iter()
+        .filter(|file| file.starts_with(".opencode/"))
+        .collect();
+    assert_eq!(inside, [".opencode/opencode.json"]);
+    assert!(folder.read(".opencode/opencode.json").contains("{env:"));
+    // A folder of which only the name tells that it is a host's.
+    let folder = Folder::new().file(".someones/opencode.json", &entry);
+    let outcome = run(
+        &folder,
+        &["migrate", "env", ".someones/opencode.json", "--write"],
+    );
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(
+        outcome.everything().contains("no `.env` belongs into it"),
+        "{}",
+        outcome.everything()
+    );
+    assert_eq!(folder.files(), [".someones/opencode.json"]);
+    assert_eq!(folder.read(".someones/opencode.json"), entry);
+}
