@@ -36,6 +36,7 @@ mod required_scopes;
 mod rotation;
 pub(crate) mod scope;
 mod secret_serde;
+mod sent_request;
 mod settings;
 mod sign_in;
 mod sign_in_record;
@@ -54,16 +55,17 @@ pub use self::authorizer::{OAuth, PromptPolicy};
 pub use self::binding::SignInBinding;
 pub use self::engine::{Ports, Server, SignInStores};
 pub use self::exchange::exchange;
-pub use self::refresh::{SentRequest, settle};
+pub use self::refresh::settle;
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;
+pub use self::sent_request::SentRequest;
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientOwner, ClientProof,
     ClientSettings, DpopRule, Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope,
     ResourceRule, Settings,
 };
-pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
+pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview, settle_sign_in};
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::{SignIn, UnstoredRenewal, UnstoredSignIn};
 pub use crate::document::DocumentError;

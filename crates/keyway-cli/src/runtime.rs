@@ -28,9 +28,9 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
             biased;
             signal = signals::ended() => {
                 ended_by = Some(signal);
-                (Err(keyway::Error::Cancelled.into()), 1)
+                Err(keyway::Error::Cancelled.into())
             }
-            outcome = work => (outcome, 2),
+            outcome = work => outcome,
         }
     });
     match ended_by {
@@ -44,18 +44,15 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 pub(crate) fn block_on_to_its_end<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    run_to_the_end(async { (work.await, 2) })
+    run_to_the_end(work)
 }
 
-/// Runs a command, and finishes renewals; with its outcome comes how many more signals it takes to
-/// give those up.
-fn run_to_the_end<T>(
-    work: impl Future<Output = (Result<T, CliError>, usize)>,
-) -> Result<T, CliError> {
+/// Runs a command, and finishes renewals.
+fn run_to_the_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = runtime().map_err(|source| CliError::SystemLimit { source })?;
     let outcome = runtime.block_on(async {
-        let (outcome, signals_to_hurry) = work.await;
-        finish_renewals(signals_to_hurry).await;
+        let outcome = work.await;
+        finish_renewals().await;
         outcome
     });
     // A thread that reads from a terminal ends with the next line; it is not waited for.
@@ -85,9 +82,11 @@ fn runtime() -> io::Result<Runtime> {
 /// Waits for tokens that are being renewed: their answers may be the only copies of what a server
 /// has issued.
 ///
-/// A client that closes our input sends a signal a moment later. That is one and the same end, so
-/// only the signal after it hurries.
-async fn finish_renewals(signals_to_hurry: usize) {
+/// The second signal since the process was started hurries, whether the first one ended the command,
+/// cancelled its call, or came after its input was closed: a client that closes our input sends a
+/// signal a moment later, and both are one and the same end. Nothing is lost by that where the
+/// exchange is in a process of its own.
+async fn finish_renewals() {
     let in_flight = in_flight();
     let finished = async {
         if in_flight.settled(SILENT_RENEWAL).await {
@@ -106,7 +105,7 @@ async fn finish_renewals(signals_to_hurry: usize) {
         while !in_flight.settled(LONGEST_RENEWAL).await {}
     };
     let hurried = async {
-        for _ in 0..signals_to_hurry {
+        while signals::heard() < SIGNALS_TO_HURRY {
             signals::ended().await;
         }
     };
@@ -117,3 +116,6 @@ async fn finish_renewals(signals_to_hurry: usize) {
         () = hurried => {}
     }
 }
+
+/// The first asks for an end in good order.
+const SIGNALS_TO_HURRY: usize = 2;

@@ -36,6 +36,7 @@ impl Interrupts {
             None => std::future::pending().await,
         }
         Heeding::start(SignalKind::interrupt()).stays();
+        count();
     }
 }
 
@@ -72,6 +73,17 @@ pub(crate) async fn ended() -> SignalKind {
     }
 }
 
+/// Returns how many signals this process was told to end by so far, cancelled calls and prompts
+/// included.
+pub(crate) fn heard() -> usize {
+    HEARD.load(Ordering::Relaxed)
+}
+
+fn count() {
+    // Relaxed: the count is all that is shared.
+    HEARD.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Ends the process with the status that a shell shows for a signal.
 #[expect(
     clippy::exit,
@@ -92,6 +104,7 @@ async fn interrupted_for_good() {
     loop {
         signal.recv().await;
         if TAKERS.load(Ordering::Relaxed) == 0 {
+            count();
             return heeding.stays();
         }
     }
@@ -185,6 +198,7 @@ async fn heeded(kind: SignalKind) {
     };
     let heeding = Heeding::start(kind);
     signal.recv().await;
+    count();
     heeding.stays();
 }
 
@@ -219,6 +233,8 @@ fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
 
 /// Every signal that a part of the process waits for, once for each waiter.
 static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
+/// How many signals a part of the process took as its end.
+static HEARD: AtomicUsize = AtomicUsize::new(0);
 /// How many parts of the command take Ctrl-C for themselves right now.
 /// Relaxed: it guards no other data, and a person's Ctrl-C comes long after it changed.
 static TAKERS: AtomicUsize = AtomicUsize::new(0);

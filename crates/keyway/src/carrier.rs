@@ -1,9 +1,10 @@
-//! Renewals in a process that outlives this one: a client that ends its bridge kills it within half
+//! Exchanges in a process that outlives this one: a client that ends its bridge kills it within half
 //! a second, and with it an answer that may be the only copy of a token.
 //!
 //! The process is this program, started once more, in a session of its own, and no child of ours. It
-//! gets one claim over a socket that only both have, sends the request, and ends when the claim does.
-//! What it does when we are gone is [`keyway_auth::oauth::settle`].
+//! gets one claim, or one sign-in that a person agreed to, over a socket that only both have, sends
+//! the request, and ends when the claim does, or when the sign-in is stored. What it does when we are
+//! gone is [`keyway_auth::oauth::settle`] and [`keyway_auth::oauth::settle_sign_in`].
 
 mod message;
 mod process;
@@ -14,9 +15,11 @@ use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::{
-    CarriedClaim, CarriedExchange, ExchangeCarrier, HttpFailure, HttpRequest, HttpResponse,
+    CarriedClaim, CarriedExchange, CarriedSignIn, ExchangeCarrier, HttpFailure, HttpRequest,
+    HttpResponse,
 };
 use keyway_secret::Secret;
+use keyway_store::{ClaimId, GrantKey};
 use keyway_transport::{HttpClient, Launcher};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
@@ -29,7 +32,7 @@ use crate::vault::KeptVault;
 pub(crate) use self::process::work;
 use crate::timeouts::CARRIER_START_TIMEOUT;
 
-/// Starts carriers for the renewals of one server.
+/// Starts carriers for the renewals and sign-ins of one server.
 #[derive(Debug)]
 pub(crate) struct ProcessCarrier {
     pub(crate) launcher: Launcher,
@@ -45,8 +48,7 @@ pub(crate) struct ProcessCarrier {
 }
 
 impl ProcessCarrier {
-    async fn start(&self, claim: CarriedClaim) -> io::Result<CarrierProcess> {
-        let job = self.job(&claim)?;
+    async fn start(&self, job: Job) -> io::Result<CarrierProcess> {
         let (launcher, environment) = (self.launcher.clone(), self.environment.clone());
         // It waits for a process, for some milliseconds.
         let started = tokio::task::spawn_blocking(move || launcher.start_detached(environment));
@@ -60,16 +62,34 @@ impl ProcessCarrier {
         }
     }
 
-    fn job(&self, claim: &CarriedClaim) -> io::Result<Job> {
+    /// Hands a claim over, or a sign-in, which has none.
+    async fn hand_over(
+        &self,
+        grant: &GrantKey,
+        claim: Option<ClaimId>,
+        state: Secret<Vec<u8>>,
+    ) -> Option<Arc<dyn CarriedExchange>> {
+        let job = self.job(grant, claim, state).ok()?;
+        let started = timeout(CARRIER_START_TIMEOUT, self.start(job)).await;
+        let process = started.ok()?.ok()?;
+        Some(Arc::new(process))
+    }
+
+    fn job(
+        &self,
+        grant: &GrantKey,
+        claim: Option<ClaimId>,
+        state: Secret<Vec<u8>>,
+    ) -> io::Result<Job> {
         let vault = self.vault.get().map_err(io::Error::other)?;
         let network = self.http.settings().ok_or(io::ErrorKind::Unsupported)?;
         Ok(Job {
             folders: self.vault.folders().into(),
             key: vault.unlocked_key().to_bytes().into(),
-            profile: claim.grant.profile().to_owned(),
-            grant: claim.grant.name(),
-            claim: claim.id.get(),
-            state: claim.state.clone().into(),
+            profile: grant.profile().to_owned(),
+            grant: grant.name(),
+            claim: claim.map(ClaimId::get),
+            state: state.into(),
             client_name: self.client_name.clone(),
             network: Network::from(&network),
             server: self.server.clone(),
@@ -81,21 +101,32 @@ impl ProcessCarrier {
 impl ExchangeCarrier for ProcessCarrier {
     fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
         Box::pin(async move {
-            let started = timeout(CARRIER_START_TIMEOUT, self.start(claim)).await;
-            let process = started.ok()?.ok()?;
-            Some(Arc::new(process) as Arc<dyn CarriedExchange>)
+            let CarriedClaim {
+                grant, id, state, ..
+            } = claim;
+            self.hand_over(&grant, Some(id), state).await
+        })
+    }
+
+    fn take_sign_in(
+        &self,
+        sign_in: CarriedSignIn,
+    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        Box::pin(async move {
+            let CarriedSignIn { grant, state, .. } = sign_in;
+            self.hand_over(&grant, None, state).await
         })
     }
 }
 
-/// A carrier that has taken a claim. The end of the stream tells it that this process is gone.
+/// A carrier that has taken a claim or a sign-in. The end of the stream tells it that this process is gone.
 ///
 /// ```text
 ///   started ──job──▶ Ready ──send──▶ sending ──answer──▶ Ready
 ///      │               │                │ dropped: the answer stays in the stream
 ///      │               ├──end──▶ over   ▼
-///      │               │       no further request; the carrier settles the claim
-///      └─ no Ready in CARRIER_START_TIMEOUT ──▶ the stream ends, the claim is released here
+///      │               │       no further request; the carrier settles what it has taken
+///      └─ no Ready in CARRIER_START_TIMEOUT ──▶ the stream ends, a claim is released here
 /// ```
 ///
 /// The lock is held from a request to its answer, so that no other request reads that answer. A
@@ -111,7 +142,7 @@ impl CarriedExchange for CarrierProcess {
     ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
         Box::pin(async move {
             let host = request.url.host_str().unwrap_or_default().to_owned();
-            // One request at a time is all that a renewal has.
+            // One request at a time is all that an exchange has.
             let mut stream = self.0.lock().await;
             let exchanged = async {
                 write(&mut *stream, &ToCarrier::send(&details, &request)).await?;

@@ -1,15 +1,13 @@
 //! What is kept with the tokens of a sign-in, sealed like them: enough to renew and to end it
 //! without asking the person.
 
-use std::time::Duration;
-
 use keyway_secret::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client::{Client, Origin};
 use super::settings::{AuthMethod, ClientProof, KeptToken, Settings};
-use super::token::TokenKind;
+use super::token::{Issued, TokenKind};
 use super::{auth_method_serde, secret_serde};
 
 /// A sign-in besides its tokens.
@@ -68,26 +66,24 @@ impl std::fmt::Debug for Details {
     }
 }
 
-/// What goes into [`Details`] after a sign-in.
+/// What goes into [`Details`] before tokens are asked for.
 #[derive(Debug)]
-pub(super) struct SignedIn<'a> {
+pub(super) struct SigningIn<'a> {
     pub(super) issuer: &'a str,
     pub(super) token_endpoint: &'a Url,
     pub(super) revocation_endpoint: Option<&'a Url>,
     pub(super) client: &'a Client,
     pub(super) resource: Option<&'a str>,
+    /// The scopes that are asked for.
     pub(super) scopes: Vec<String>,
-    pub(super) kind: TokenKind,
     pub(super) dpop: Option<Secret<String>>,
-    pub(super) account: Option<String>,
     pub(super) at: u64,
-    pub(super) requested: Vec<String>,
-    pub(super) lifetime: Option<Duration>,
     pub(super) keep: KeptToken,
 }
 
 impl Details {
-    pub(super) fn new(from: SignedIn<'_>) -> Self {
+    /// Describes a sign-in whose tokens are not there yet.
+    pub(super) fn before(from: SigningIn<'_>) -> Self {
         let client_secret = match (&from.client.proof, from.client.origin) {
             (ClientProof::Secret(secret), Origin::Registered | Origin::Stored) => {
                 Some(secret.clone())
@@ -102,16 +98,30 @@ impl Details {
             method: from.client.method,
             client_secret,
             resource: from.resource.map(str::to_owned),
-            scopes: from.scopes,
-            kind: from.kind,
+            scopes: from.scopes.clone(),
+            kind: TokenKind::Bearer,
             dpop: from.dpop,
-            account: from.account,
+            account: None,
             signed_in_at: from.at,
-            requested: Some(from.requested),
-            lifetime: from.lifetime.map(|lifetime| lifetime.as_secs()),
+            requested: Some(from.scopes),
+            lifetime: None,
             rotates: None,
             is_identity: from.keep == KeptToken::Identity,
         }
+    }
+
+    /// Adds what the answer says. A key that the tokens are not bound to is forgotten.
+    pub(super) fn issued(mut self, issued: &Issued) -> Self {
+        if let Some(granted) = &issued.scopes {
+            self.scopes = granted.as_slice().to_vec();
+        }
+        if issued.kind != TokenKind::Dpop {
+            self.dpop = None;
+        }
+        self.kind = issued.kind;
+        self.account.clone_from(&issued.account);
+        self.lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
+        self
     }
 
     /// Returns which token of an answer is kept.

@@ -11,8 +11,10 @@
 //! ```
 //!
 //! The whole runs in a task of its own (`authorizer`), so that a caller that goes away loses no
-//! token that was issued.
+//! token that was issued. Where there is a carrier, codes are redeemed through it, so that the end
+//! of this process loses none either ([`carrying`]).
 
+mod carrying;
 mod code;
 mod device;
 mod dry_run;
@@ -20,14 +22,17 @@ mod given;
 mod replace;
 mod unattended;
 
+pub use self::carrying::settle_sign_in;
 pub use self::dry_run::SignInPreview;
 pub use self::given::{CheckedTokens, GivenTokens};
+
+use std::sync::Arc;
 
 use keyway_store::{Generation, GrantKey, GrantStore, Tokens};
 use url::Url;
 
 use super::client::{Client, Origin};
-use super::details::{Details, SignedIn};
+use super::details::{Details, SigningIn};
 use super::discovery::{Discovered, discover, is_issuers_word};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
@@ -38,12 +43,12 @@ use super::scope::Scopes;
 use super::settings::{
     ClientOwner, ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule, Settings,
 };
-use super::token::{Issued, TokenEndpoint, TokenKind};
+use super::token::{Issued, TokenEndpoint};
 use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::jose::assertion::unix;
 use crate::observer::Topic;
-use crate::ports::{ForeignPage, HttpFailure, InteractionError};
+use crate::ports::{CarriedExchange, ForeignPage, HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
 
 /// What led to a sign-in.
@@ -108,6 +113,8 @@ impl Prepared {
 struct Obtained {
     client: Client,
     issued: Issued,
+    /// What stores them if this process does not live to do it.
+    carried: Option<Arc<dyn CarriedExchange>>,
 }
 
 impl OAuthEngine {
@@ -419,35 +426,37 @@ impl OAuthEngine {
         prepared: &Prepared,
         obtained: Obtained,
     ) -> Result<Generation, OAuthError> {
-        let Obtained { client, issued } = obtained;
-        let server = &prepared.found.server;
-        let is_bound = issued.kind == TokenKind::Dpop;
-        let dpop = prepared.dpop.as_ref().filter(|_| is_bound);
-        let granted = issued.scopes.as_ref().unwrap_or(&prepared.scopes);
-        let details = Details::new(SignedIn {
-            issuer: &server.issuer,
-            token_endpoint: server.token_endpoint()?,
-            revocation_endpoint: server.revocation_endpoint.as_ref(),
-            client: &client,
-            resource: prepared.resource.as_deref(),
-            scopes: granted.as_slice().to_vec(),
-            kind: issued.kind,
-            dpop: dpop.map(DpopBinding::export),
-            account: issued.account.clone(),
-            at: unix(self.clock.wall()),
-            requested: prepared.scopes.as_slice().to_vec(),
-            lifetime: issued.lifetime,
-            keep: self.settings.keep,
-        });
+        let Obtained {
+            client,
+            issued,
+            carried,
+        } = obtained;
+        let details = self.details(prepared, &client)?.issued(&issued);
         let tokens = tokens(&issued).with_details(details.encode());
         // Before the earlier sign-in is overwritten: a process that dies in between must not lose
         // a refresh token that the authorization server keeps alive.
         let claim = self
             .remember_before_replacing(issued.refresh.as_ref())
             .await;
-        let generation = self.store_sign_in(&tokens, claim).await?;
+        let generation = self.store_sign_in(&tokens, claim, carried).await?;
         self.required_scopes.clear().await;
         Ok(generation)
+    }
+
+    /// Describes the sign-in that is asked for.
+    fn details(&self, prepared: &Prepared, client: &Client) -> Result<Details, OAuthError> {
+        let server = &prepared.found.server;
+        Ok(Details::before(SigningIn {
+            issuer: &server.issuer,
+            token_endpoint: server.token_endpoint()?,
+            revocation_endpoint: server.revocation_endpoint.as_ref(),
+            client,
+            resource: prepared.resource.as_deref(),
+            scopes: prepared.scopes.as_slice().to_vec(),
+            dpop: prepared.dpop.as_ref().map(DpopBinding::export),
+            at: unix(self.clock.wall()),
+            keep: self.settings.keep,
+        }))
     }
 }
 

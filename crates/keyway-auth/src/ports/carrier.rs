@@ -2,7 +2,8 @@
 //!
 //! A client that ends its bridge kills it within half a second, in the middle of an exchange if it
 //! comes to that. So the request of a refresh can be handed, together with its claim, to a carrier:
-//! a process that no client knows of.
+//! a process that no client knows of. The exchange of a code, for which a person was asked, is
+//! handed over in the same way; it has no claim.
 //!
 //! ```text
 //!   process                                carrier
@@ -32,9 +33,23 @@ pub trait ExchangeCarrier: Send + Sync + Debug {
     /// Cancel safety: as for `None`: it is not known which of both has the claim. A carrier that
     /// took it ends it when it finds that its caller is gone.
     fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>>;
+
+    /// Hands the exchange of a new sign-in over, before its first request: its tokens are stored by
+    /// the carrier if this process does not live to do it.
+    ///
+    /// `None` if that did not succeed, and by default: then the caller sends its request by itself.
+    ///
+    /// Cancel safety: a carrier that took it finds that its caller is gone, and nothing was sent.
+    fn take_sign_in(
+        &self,
+        _sign_in: CarriedSignIn,
+    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
-/// A claim that a carrier owns. Dropping this leaves it to the carrier to end the claim.
+/// A claim or a new sign-in that a carrier owns. Dropping this leaves it to the carrier to end the
+/// claim, or to store the sign-in.
 pub trait CarriedExchange: Send + Sync + Debug {
     /// Sends a request and waits for its answer, as long as [`exchange`](crate::oauth::exchange)
     /// does. `details` go with the tokens if the carrier has to store them.
@@ -51,7 +66,8 @@ pub trait CarriedExchange: Send + Sync + Debug {
         request: HttpRequest,
     ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>>;
 
-    /// Tells the carrier that the claim has ended, so that nothing is left for it to do.
+    /// Tells the carrier that the claim has ended or the sign-in is stored, so that nothing is left
+    /// for it to do.
     ///
     /// Cancel safety: a carrier that was not told looks at the store, and finds that the claim has
     /// ended.
@@ -75,5 +91,23 @@ impl CarriedClaim {
     #[must_use]
     pub const fn new(grant: GrantKey, id: ClaimId, state: Secret<Vec<u8>>) -> Self {
         Self { grant, id, state }
+    }
+}
+
+/// A new sign-in that is about to be exchanged for tokens.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CarriedSignIn {
+    /// Under which it is stored.
+    pub grant: GrantKey,
+    /// What [`settle_sign_in`](crate::oauth::settle_sign_in) needs to know besides.
+    pub state: Secret<Vec<u8>>,
+}
+
+impl CarriedSignIn {
+    /// Puts a sign-in together again on the carrier's side.
+    #[must_use]
+    pub const fn new(grant: GrantKey, state: Secret<Vec<u8>>) -> Self {
+        Self { grant, state }
     }
 }

@@ -153,10 +153,17 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
-        // Children may end in good order, but only within the time limit.
-        drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
-        if let Some(export) = export {
-            export.end().await;
+        let close = async {
+            // Children may end in good order, but only within the time limit.
+            drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
+            if let Some(export) = export {
+                export.end().await;
+            }
+        };
+        tokio::select! {
+            () = close => {}
+            // The first one began this end; one after it hurries.
+            () = ended_by_signal() => {}
         }
         Ok(Exit::Done)
     })

@@ -10,6 +10,7 @@
 )]
 
 mod sdks;
+mod signals;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

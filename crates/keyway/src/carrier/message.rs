@@ -17,14 +17,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use url::Url;
 
-/// The claim that a carrier takes over, and all that it needs to end it alone.
+/// The claim or the sign-in that a carrier takes over, and all that it needs to end it alone.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) folders: FolderPaths,
     pub(super) key: Bytes,
     pub(super) profile: String,
     pub(super) grant: String,
-    pub(super) claim: i64,
+    /// None for a sign-in.
+    pub(super) claim: Option<i64>,
     pub(super) state: Bytes,
     pub(super) client_name: String,
     pub(super) network: Network,
@@ -37,7 +38,7 @@ pub(super) struct Job {
 pub(super) enum ToCarrier {
     /// Send this, and say what came back.
     Send { details: Bytes, request: Request },
-    /// The claim has ended.
+    /// The claim has ended, or the sign-in is stored.
     End,
 }
 
@@ -58,7 +59,7 @@ impl ToCarrier {
 /// What the carrier says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromCarrier {
-    /// The claim is its own.
+    /// It has taken over what it was started for.
     Ready,
     Answer(Answer),
     Failure(Failure),

@@ -1,21 +1,24 @@
-//! What the carrier does: takes one claim over, sends what it is asked to, and ends with the claim.
+//! What the carrier does: takes one claim or one sign-in over, sends what it is asked to, and ends
+//! with it.
 //!
 //! ```text
-//!   job ── adopt ── Ready ──▶ wait ──Send──▶ exchange ── answer ──▶ wait
-//!            │                 │ End: done            (the answer is kept)
-//!            ▼                 │ end of the stream
-//!          exits               ▼
-//!                       settle: commit the tokens, or end the claim
+//!   job ── adopt the claim, ── Ready ──▶ wait ──Send──▶ exchange ── answer ──▶ wait
+//!          or reserve room                │ End: done            (the answer is kept)
+//!            │                            │ end of the stream
+//!            ▼                            ▼
+//!          exits                   settle: commit the tokens, or end the claim
 //! ```
 
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
 
-use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle};
-use keyway_auth::ports::CarriedClaim;
-use keyway_secret::SystemClock;
-use keyway_store::{ClaimId, GrantKey};
+use keyway_auth::oauth::{
+    ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle, settle_sign_in,
+};
+use keyway_auth::ports::{CarriedClaim, CarriedSignIn};
+use keyway_secret::{Secret, SystemClock};
+use keyway_store::{ClaimId, GrantKey, GrantStore as _};
 use keyway_transport::{HttpClient, OAuthHttp, harden_self};
 use keyway_vault::{KeySources, UnlockedKey, Vault};
 use tokio::net::UnixStream;
@@ -61,9 +64,50 @@ fn ignore_signals() -> io::Result<[Signal; 4]> {
     ])
 }
 
-/// A carrier that owns a claim.
+/// What a carrier has taken over.
+enum Carried {
+    Claim(CarriedClaim),
+    SignIn(CarriedSignIn),
+}
+
+impl Carried {
+    /// Takes it over; fails if that is not possible any more, or could not be stored.
+    fn adopt(
+        vault: &Vault,
+        grant: GrantKey,
+        claim: Option<i64>,
+        state: Secret<Vec<u8>>,
+    ) -> io::Result<Self> {
+        let Some(claim) = claim.map(ClaimId::new) else {
+            // The process that asked the person has reserved room as well; its own goes with it.
+            vault.reserve(&grant).map_err(io::Error::other)?;
+            return Ok(Self::SignIn(CarriedSignIn::new(grant, state)));
+        };
+        let adopted = vault.adopt_claim(&grant, claim);
+        if !adopted.map_err(io::Error::other)? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(Self::Claim(CarriedClaim::new(grant, claim, state)))
+    }
+
+    const fn grant(&self) -> &GrantKey {
+        match self {
+            Self::Claim(claim) => &claim.grant,
+            Self::SignIn(sign_in) => &sign_in.grant,
+        }
+    }
+
+    async fn settle(&self, sent: Option<SentRequest>, ports: Ports) {
+        match self {
+            Self::Claim(claim) => settle(claim, sent, ports).await,
+            Self::SignIn(sign_in) => settle_sign_in(sign_in, sent, ports).await,
+        }
+    }
+}
+
+/// A carrier that owns a claim or a sign-in.
 struct Carrier {
-    claim: CarriedClaim,
+    carried: Carried,
     vault: Arc<Vault>,
     ports: Ports,
 }
@@ -73,7 +117,6 @@ impl Carrier {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let key = UnlockedKey::from_bytes(&job.key.0).ok_or_else(invalid)?;
         let grant = GrantKey::parse(&job.profile, &job.grant).ok_or_else(invalid)?;
-        let claim = CarriedClaim::new(grant, ClaimId::new(job.claim), job.state.0);
         let http = HttpClient::new(job.network.into()).map_err(io::Error::other)?;
         let http = if job.is_private {
             OAuthHttp::dangerous_private(&http, &job.server).map_err(io::Error::other)?
@@ -87,17 +130,14 @@ impl Carrier {
         };
         let kept = Arc::new(KeptVault::new(folders, Box::new(open)));
         let vault = kept.get().map_err(io::Error::other)?;
-        let adopted = vault.adopt_claim(&claim.grant, claim.id);
-        if !adopted.map_err(io::Error::other)? {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        let carried = Carried::adopt(&vault, grant, job.claim, job.state.0)?;
         let identity = identity(job.client_name);
         let stores = Stores::of_vault(&kept, &job.profile, &identity);
         let stores = SignInStores::new(stores.grants, stores.registrations, stores.documents);
         let (clock, tasks) = (Arc::new(SystemClock), Arc::new(TokioTasks));
         let ports = Ports::new(Arc::new(http), clock, tasks, stores);
         Ok(Self {
-            claim,
+            carried,
             vault,
             ports,
         })
@@ -120,11 +160,13 @@ impl Carrier {
                     drop(write(stream, &FromCarrier::of(&answer)).await);
                     sent = Some(SentRequest::new(details.0, answer));
                 }
-                Ok(ToCarrier::End) => return self.vault.leave_claim(&self.claim.grant),
+                Ok(ToCarrier::End) => return self.vault.leave_claim(self.carried.grant()),
                 Err(_) => break,
             }
         }
-        settle(&self.claim, sent, self.ports).await;
+        self.carried.settle(sent, self.ports).await;
+        // A sign-in that came to nothing has not used its room.
+        self.vault.leave_claim(self.carried.grant());
     }
 }
 

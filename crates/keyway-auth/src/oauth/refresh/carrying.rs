@@ -10,15 +10,14 @@ use url::Url;
 
 use super::Claimed;
 use super::claiming::OwnClaim;
-use crate::error::{OAuthError, RequestTarget};
+use crate::error::OAuthError;
 use crate::oauth::client::Origin;
 use crate::oauth::details::Details;
 use crate::oauth::engine::{OAuthEngine, Ports, Server};
 use crate::oauth::secret_serde;
+use crate::oauth::sent_request::SentRequest;
 use crate::oauth::settings::Settings;
-use crate::oauth::token::{self, Issued, Wanted};
-use crate::oauth::wire::Answer;
-use crate::ports::{CarriedClaim, CarriedExchange, ExchangeCarrier, HttpFailure, HttpResponse};
+use crate::ports::{CarriedClaim, CarriedExchange, ExchangeCarrier};
 use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE};
 
 impl OAuthEngine {
@@ -40,22 +39,6 @@ impl OAuthEngine {
         let id = claimed.claim.id();
         let claim = CarriedClaim::new(self.server.key.clone(), id, state.encode());
         carrier.take(claim).await
-    }
-}
-
-/// A request that a carrier has sent for a process.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SentRequest {
-    details: Secret<Vec<u8>>,
-    answer: Result<HttpResponse, HttpFailure>,
-}
-
-impl SentRequest {
-    /// `details` as [`CarriedExchange::send`] got them, and what came back.
-    #[must_use]
-    pub const fn new(details: Secret<Vec<u8>>, answer: Result<HttpResponse, HttpFailure>) -> Self {
-        Self { details, answer }
     }
 }
 
@@ -102,21 +85,6 @@ impl OAuthEngine {
         let details = details.unwrap_or_else(|| claimed.before.clone());
         let asked = self.read_answer(&details, sent);
         self.settle(claimed, &details, asked).await.map(drop)
-    }
-
-    fn read_answer(&self, details: &Details, sent: &SentRequest) -> Result<Issued, OAuthError> {
-        let what = RequestTarget::Token;
-        let response = sent.answer.as_ref().map_err(|failure| OAuthError::Http {
-            what,
-            failure: failure.clone(),
-        })?;
-        match self.wire.answer(what, response)? {
-            Answer::Document(document) => {
-                let wanted = Wanted::new(details.keep(), &details.issuer, &details.client_id);
-                token::read(what, &document, details.dpop().is_some(), wanted)
-            }
-            Answer::Refused(refusal) => Err(OAuthError::refused(&details.issuer, refusal)),
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The authorization code grant with PKCE (RFC 6749 section 4.1, RFC 7636).
 
+use std::sync::Arc;
+
 use keyway_secret::random;
 use ring::digest::{SHA256, digest};
 use url::Url;
@@ -13,8 +15,9 @@ use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::pkce::{METHOD, Pkce as Verifier};
 use crate::oauth::registration::{Registration, register};
 use crate::oauth::settings::{GrantKind, PkceRule};
+use crate::oauth::token::Issued;
 use crate::oauth::wire::{Form, refusal_of};
-use crate::ports::{Callback, Consent, ConsentQuestion, InteractionError, Redirect};
+use crate::ports::{Callback, CarriedExchange, Consent, ConsentQuestion, InteractionError, Redirect};
 use crate::timeouts::CONSENT_TIMEOUT;
 
 /// A client, and the listener for the answer to its request.
@@ -41,7 +44,13 @@ impl OAuthEngine {
             let Asker { client, consent } = self.asker(prepared, kept).await?;
             let outcome = self.ask_and_redeem(prepared, &client, consent, page).await;
             let error = match outcome {
-                Ok(issued) => return Ok(Obtained { client, issued }),
+                Ok((issued, carried)) => {
+                    return Ok(Obtained {
+                        client,
+                        issued,
+                        carried,
+                    });
+                }
                 Err(error) => error,
             };
             if client.origin == Origin::Stored && is_about_client(&error) {
@@ -61,7 +70,7 @@ impl OAuthEngine {
         client: &Client,
         consent: Box<dyn Consent>,
         page: &Url,
-    ) -> Result<crate::oauth::token::Issued, OAuthError> {
+    ) -> Result<(Issued, Option<Arc<dyn CarriedExchange>>), OAuthError> {
         let code = self.consent(prepared, client, consent, page).await?;
         let server = &prepared.found.server;
         check_issuer(server, &code.callback)?;
@@ -84,7 +93,10 @@ impl OAuthEngine {
             .with_secret("code_verifier", code.verifier.verifier())
             .with_some("resource", prepared.resource.as_deref());
         let endpoint = self.endpoint(prepared, client)?;
-        endpoint.ask(&self.wire, form, self.clock.wall()).await
+        let (wire, carried) = self.carried_wire(prepared, client).await?;
+        // On an error the carrier is dropped without a word, and finds that no tokens came.
+        let issued = endpoint.ask(&wire, form, self.clock.wall()).await?;
+        Ok((issued, carried))
     }
 
     /// Asks the person on the consent page.

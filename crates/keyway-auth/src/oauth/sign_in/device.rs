@@ -12,7 +12,7 @@ use crate::oauth::metadata::named;
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::settings::GrantKind;
 use crate::oauth::token::{Issued, TokenEndpoint};
-use crate::oauth::wire::Form;
+use crate::oauth::wire::{Form, Wire};
 use crate::ports::{DeviceQuestion, InteractionError};
 use crate::timeouts::{
     DEVICE_POLL_INTERVAL, DEVICE_POLL_MAX_INTERVAL, DEVICE_POLL_MIN_INTERVAL, DEVICE_TIMEOUT,
@@ -95,20 +95,25 @@ impl OAuthEngine {
             None => Err(InteractionError::Unavailable),
         };
         let endpoint = self.endpoint(prepared, &client)?;
+        let (wire, carried) = self.carried_wire(prepared, &client).await?;
+        let poll = |codes, given_up| self.poll(prepared, (&wire, endpoint), codes, given_up);
         let issued = match shown {
             Ok(shown) => {
                 let page = question.complete.as_ref().unwrap_or(&question.page);
-                let polling = self.poll(prepared, endpoint, codes, shown.given_up());
+                let polling = poll(codes, shown.given_up());
                 self.person.ask_on(page.as_str(), polling).await?
             }
             Err(InteractionError::Unavailable) if self.settings.client_shows_codes => {
-                let never = Box::pin(std::future::pending());
-                let polling = self.poll(prepared, endpoint, codes, never);
+                let polling = poll(codes, Box::pin(std::future::pending()));
                 self.person.ask_by_client(question, polling).await?
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Obtained { client, issued })
+        Ok(Obtained {
+            client,
+            issued,
+            carried,
+        })
     }
 
     async fn device_codes(
@@ -172,7 +177,7 @@ impl OAuthEngine {
     async fn poll(
         &self,
         prepared: &Prepared,
-        endpoint: TokenEndpoint<'_>,
+        (wire, endpoint): (&Wire, TokenEndpoint<'_>),
         codes: Codes,
         mut given_up: BoxFuture<'_, InteractionError>,
     ) -> Result<Issued, OAuthError> {
@@ -192,7 +197,7 @@ impl OAuthEngine {
             let form = Form::new("urn:ietf:params:oauth:grant-type:device_code")
                 .with_secret("device_code", &codes.device)
                 .with_some("resource", prepared.resource.as_deref());
-            let error = match endpoint.ask(&self.wire, form, self.clock.wall()).await {
+            let error = match endpoint.ask(wire, form, self.clock.wall()).await {
                 Ok(issued) => return Ok(issued),
                 Err(error) => error,
             };

@@ -163,7 +163,11 @@ impl OAuthEngine {
             account: None,
             hold: None,
         };
-        let obtained = Obtained { client, issued };
+        let obtained = Obtained {
+            client,
+            issued,
+            carried: None,
+        };
         Ok(CheckedTokens(Arc::new(Checked { prepared, obtained })))
     }
 
@@ -176,6 +180,7 @@ impl OAuthEngine {
         let obtained = Obtained {
             client: checked.obtained.client.clone(),
             issued: checked.obtained.issued.clone(),
+            carried: None,
         };
         self.keep(&checked.prepared, obtained).await.map(drop)
     }

@@ -10,6 +10,7 @@ use crate::error::{OAuthError, SignInCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
 use crate::oauth::grant_access::GrantHandle;
+use crate::ports::CarriedExchange;
 use crate::timeouts::{
     CLAIM_POLL_INTERVAL, CLAIM_WAIT_TIMEOUT, COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE,
     REPLACE_CLAIM_LIFETIME, SIGN_IN_STORE_TIMEOUT, TRIES_BEFORE_JOURNAL,
@@ -66,9 +67,10 @@ impl OAuthEngine {
         &self,
         new: &Tokens,
         claim: Option<ClaimId>,
+        carried: Option<Arc<dyn CarriedExchange>>,
     ) -> Result<Generation, OAuthError> {
         let started = self.clock.monotonic();
-        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone());
+        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), carried);
         let mut pause = COMMIT_FIRST_PAUSE;
         loop {
             let error = match unstored.store().await {
@@ -87,6 +89,17 @@ impl OAuthEngine {
                 self.store_aside(unstored);
                 return Err(told);
             }
+            self.tasks.sleep(pause).await;
+            pause = (pause * 2).min(COMMIT_MAX_PAUSE);
+        }
+    }
+
+    /// The same for a process that has nothing else to do: it tries until that succeeds.
+    pub(super) async fn store_sign_in_at_length(&self, new: &Tokens) {
+        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), None);
+        let mut pause = COMMIT_FIRST_PAUSE;
+        while unstored.store().await.is_err() {
+            unstored.show().await;
             self.tasks.sleep(pause).await;
             pause = (pause * 2).min(COMMIT_MAX_PAUSE);
         }
@@ -118,21 +131,38 @@ struct UnstoredSignIn {
     tries: u32,
     /// Whether the journal has it; from then on it is stored from there alone.
     is_journaled: bool,
+    /// What stores it if this process ends before: it is told only once there is nothing left to
+    /// do, because two that try at once could put the sign-in over its own successor.
+    carried: Option<Arc<dyn CarriedExchange>>,
 }
 
 impl UnstoredSignIn {
-    const fn new(grant: GrantHandle, tokens: Tokens) -> Self {
+    const fn new(
+        grant: GrantHandle,
+        tokens: Tokens,
+        carried: Option<Arc<dyn CarriedExchange>>,
+    ) -> Self {
         Self {
             grant,
             tokens,
             tries: 0,
             is_journaled: false,
+            carried,
         }
+    }
+
+    /// Tries once, and tells the carrier if that succeeded.
+    async fn store(&mut self) -> Result<Option<Generation>, OAuthError> {
+        let stored = self.store_once().await?;
+        if let Some(carried) = self.carried.take() {
+            carried.end().await;
+        }
+        Ok(stored)
     }
 
     /// Tries once, and puts it into the journal after a few times; `None` if the person has signed
     /// out since it was put there.
-    async fn store(&mut self) -> Result<Option<Generation>, OAuthError> {
+    async fn store_once(&mut self) -> Result<Option<Generation>, OAuthError> {
         if self.is_journaled {
             let settle = |store: &dyn GrantStore, key: &GrantKey| store.settle_journal(key);
             return self.grant.with(settle).await;

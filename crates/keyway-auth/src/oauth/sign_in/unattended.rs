@@ -124,7 +124,11 @@ impl OAuthEngine {
                 Err(error) if self.forgot(prepared, &client, &error).await? => {}
                 issued => {
                     let issued = issued?;
-                    return Ok(Obtained { client, issued });
+                    return Ok(Obtained {
+                        client,
+                        issued,
+                        carried: None,
+                    });
                 }
             }
         }

@@ -10,10 +10,10 @@ use keyway_store::{Claim, GrantState, GrantStore as _};
 use super::{eventually, is_a_chain, redeemed};
 use crate::BoxFuture;
 use crate::oauth::testing::{Kit, Reply, TOKEN, World};
-use crate::oauth::{SentRequest, settle};
+use crate::oauth::{OAuth, SentRequest, settle, settle_sign_in};
 use crate::ports::{
-    CarriedClaim, CarriedExchange, ExchangeCarrier, HttpClient as _, HttpFailure, HttpRequest,
-    HttpResponse, Tasks as _,
+    CarriedClaim, CarriedExchange, CarriedSignIn, ExchangeCarrier, HttpClient as _, HttpFailure,
+    HttpRequest, HttpResponse, Tasks as _,
 };
 
 /// A carrier in this process, which keeps what it was handed.
@@ -21,6 +21,7 @@ use crate::ports::{
 struct Carrier {
     world: Arc<World>,
     claim: Mutex<Option<CarriedClaim>>,
+    sign_in: Mutex<Option<CarriedSignIn>>,
     sent: Mutex<Option<SentRequest>>,
     ended: AtomicU32,
 }
@@ -32,6 +33,15 @@ struct Half(Arc<Carrier>);
 impl ExchangeCarrier for Half {
     fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
         *self.0.claim.lock().unwrap() = Some(claim);
+        let exchange: Arc<dyn CarriedExchange> = Arc::new(Self(Arc::clone(&self.0)));
+        Box::pin(std::future::ready(Some(exchange)))
+    }
+
+    fn take_sign_in(
+        &self,
+        sign_in: CarriedSignIn,
+    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        *self.0.sign_in.lock().unwrap() = Some(sign_in);
         let exchange: Arc<dyn CarriedExchange> = Arc::new(Self(Arc::clone(&self.0)));
         Box::pin(std::future::ready(Some(exchange)))
     }
@@ -61,6 +71,7 @@ fn carried(kit: &mut Kit) -> Arc<Carrier> {
     let carrier = Arc::new(Carrier {
         world: Arc::clone(&kit.world),
         claim: Mutex::default(),
+        sign_in: Mutex::default(),
         sent: Mutex::default(),
         ended: AtomicU32::new(0),
     });
@@ -68,12 +79,20 @@ fn carried(kit: &mut Kit) -> Arc<Carrier> {
     carrier
 }
 
+/// Signs in, and forgets what the carrier did for that.
+fn signed_in(kit: &Kit, carrier: &Carrier) -> OAuth {
+    let oauth = kit.signed_in();
+    carrier.ended.store(0, Ordering::SeqCst);
+    drop(carrier.sent.lock().unwrap().take());
+    kit.honest.reset();
+    oauth
+}
+
 /// Signs in, and ends the process at the moment when `answer` reaches its carrier.
 fn dies_at(answer: Reply) -> (Kit, Arc<Carrier>) {
     let mut kit = Kit::new();
     let carrier = carried(&mut kit);
-    let oauth = kit.signed_in();
-    kit.honest.reset();
+    let oauth = signed_in(&kit, &carrier);
     let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
     kit.world.answer(TOKEN, move |seen| {
         // Whatever the process does with the answer, it reaches the store no more.
@@ -146,8 +165,7 @@ fn renewal_runs_here_if_no_carrier_takes_it() {
 fn process_that_lives_stores_them_itself_and_says_so() {
     let mut kit = Kit::new();
     let carrier = carried(&mut kit);
-    let oauth = kit.signed_in();
-    kit.honest.reset();
+    let oauth = signed_in(&kit, &carrier);
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.stored_access(), "at-2");
     assert_eq!(carrier.ended.load(Ordering::SeqCst), 1);
@@ -195,4 +213,85 @@ fn claim_of_which_nothing_was_sent_is_given_back() {
         panic!("it is free");
     };
     assert_eq!((claim.lost_answers, claim.interrupted), (0, 0));
+}
+
+/// Lets the carrier do what is left of a sign-in, with its own handle to the vault.
+fn sign_in_settled(kit: &Kit, carrier: &Carrier) {
+    let shelf = kit.other_shelf();
+    let sign_in = carrier.sign_in.lock().unwrap().clone().unwrap();
+    let sent = carrier.sent.lock().unwrap().take();
+    kit.run(settle_sign_in(&sign_in, sent, kit.ports(&shelf)));
+}
+
+/// Begins a sign-in, and ends the process at the moment when its tokens reach the carrier.
+fn sign_in_dies(kit: &Kit, carrier: &Carrier) {
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        shelf.lock(u32::MAX);
+        honest.token(seen)
+    });
+    let used = kit.oauth();
+    kit.tasks.spawn(Box::pin(async move {
+        drop(used.sign_in(None).await);
+    }));
+    eventually("the answer is there", || {
+        carrier.sent.lock().unwrap().is_some()
+    });
+}
+
+#[test]
+fn first_sign_in_is_stored_by_the_carrier_if_the_process_is_gone() {
+    let mut kit = Kit::new();
+    let carrier = carried(&mut kit);
+    sign_in_dies(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "");
+    sign_in_settled(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "at-1");
+    assert_eq!(carrier.ended.load(Ordering::SeqCst), 0);
+    // And what is stored can be renewed: issuer, client and endpoint are there.
+    kit.shelf.lock(0);
+    let next = kit.process(&kit.other_shelf());
+    kit.honest.reset();
+    let honest = kit.honest.clone();
+    kit.world.answer(TOKEN, move |seen| honest.token(seen));
+    assert_eq!(kit.call(&next).unwrap(), 200);
+    is_a_chain(&kit);
+}
+
+#[test]
+fn sign_in_that_the_process_stored_is_not_stored_again_over_its_successor() {
+    let mut kit = Kit::new();
+    let carrier = carried(&mut kit);
+    let oauth = kit.signed_in();
+    assert_eq!(carrier.ended.load(Ordering::SeqCst), 1, "it is told");
+    kit.honest.reset();
+    let sent = carrier.sent.lock().unwrap().take();
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(kit.stored_access(), "at-2");
+    // A carrier that was stopped meanwhile, and did not hear it.
+    *carrier.sent.lock().unwrap() = sent;
+    sign_in_settled(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "at-2");
+    is_a_chain(&kit);
+}
+
+#[test]
+fn code_that_was_refused_leaves_the_earlier_sign_in_as_it_was() {
+    let mut kit = Kit::new();
+    let carrier = carried(&mut kit);
+    let oauth = kit.signed_in();
+    kit.world
+        .answer(TOKEN, |_| Reply::error(400, "invalid_grant"));
+    assert!(kit.run(oauth.sign_in(None)).is_err());
+    assert_eq!(kit.world.redeemed("authorization_code").len(), 2);
+    sign_in_settled(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "at-1");
+}
+
+#[test]
+fn sign_in_runs_here_if_no_carrier_takes_it() {
+    let mut kit = Kit::new();
+    kit.carrier = Some(Arc::new(Absent));
+    kit.signed_in();
+    assert_eq!(kit.stored_access(), "at-1");
 }
