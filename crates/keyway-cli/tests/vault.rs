@@ -587,6 +587,52 @@ fn damage_is_repaired_as_the_hints_say() {
     assert_eq!(home.status()["entries"]["trust"], 2);
 }
 
+/// A vault of which nothing opens: each hint leads somewhere, to the backup or to a new vault.
+#[test]
+fn damage_beyond_repair_ends_in_a_backup_or_in_a_new_vault_as_the_hints_say() {
+    for damage in [&b"S"[..], &[0x5a; 9000]] {
+        let home = Home::new();
+        home.folder.put(
+            ".mcp.json",
+            r#"{"local": {"type": "stdio", "command": "npx", "args": ["server"]}}"#,
+        );
+        home.done(&["trust", "grant", "local"]);
+        home.done(&["vault", "backup", "copy"]);
+        let path = home.folder.at("keyway/data/vault.db");
+        fs::write(&path, damage).unwrap();
+        let repaired = home.run(&["vault", "repair"]);
+        assert_eq!(repaired.code, 1, "{}", repaired.snapshot());
+        assert!(repaired.stderr.contains("damaged beyond repair"), "{}", repaired.stderr);
+        assert_eq!(fs::read(&path).unwrap(), damage, "not written to");
+        let hint = repaired.stderr.split_once("hint: ").unwrap().1;
+        assert!(hint.contains("`keyway vault restore FILE`"), "{hint}");
+        assert!(hint.contains("the files `vault-*` of the configuration folder"), "{hint}");
+        // The second hint first: everything is moved away, and the first use makes a new vault.
+        let aside = home.folder.at("aside");
+        fs::create_dir(&aside).unwrap();
+        fs::rename(&path, aside.join("vault.db")).unwrap();
+        let keys = fs::read_dir(home.folder.at("keyway/config")).unwrap();
+        let keys = keys.map(|entry| entry.unwrap().path());
+        let is_key = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("vault-")
+        };
+        for key in keys.filter(is_key) {
+            fs::rename(&key, aside.join(key.file_name().unwrap())).unwrap();
+        }
+        home.done(&["trust", "grant", "local"]);
+        home.done(&["vault", "verify"]);
+        // And with everything put back, the first hint.
+        fs::remove_dir_all(home.folder.at("keyway")).unwrap();
+        home.done(&["trust", "grant", "local"]);
+        home.done(&["vault", "backup", "second"]);
+        fs::write(&path, damage).unwrap();
+        home.done(&["vault", "restore", "second"]);
+        home.done(&["vault", "verify"]);
+        assert_eq!(home.status()["entries"]["trust"], 1);
+    }
+}
+
 /// Runs the program on a terminal of its own and answers each question.
 fn on_a_terminal(home: &Home, arguments: &str, answers: &[(&str, &str)]) -> String {
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), home.folder.path())

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use keyway_secret::{Clock, SystemClock};
+use keyway_secret::{BootTime, Clock, SystemClock};
 
 /// The machine's clock, plus what it was moved ahead.
 ///
@@ -34,5 +34,11 @@ impl Clock for DemoClock {
 
     fn wall(&self) -> SystemTime {
         SystemClock.wall() + self.ahead()
+    }
+
+    fn boot(&self) -> Option<BootTime> {
+        let now = SystemClock.boot()?;
+        let seconds = now.seconds().saturating_add(self.ahead().as_secs());
+        Some(BootTime::new(now.boot(), seconds))
     }
 }

@@ -17,7 +17,7 @@ mod wipe;
 
 use std::fmt;
 
-pub use self::clock::{Clock, SystemClock};
+pub use self::clock::{BootTime, Clock, SystemClock};
 pub use self::constant_time::constant_time_eq;
 pub use self::printable::{escaped, hint_of, printable};
 pub use self::shell::{escaped_word, server_argument, shell_word};

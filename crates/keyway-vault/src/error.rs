@@ -377,7 +377,7 @@ fn is_unwritable(error: &std::io::Error) -> bool {
 }
 
 const LOST: &str = "put the file back, or `keyway vault restore FILE`; to start with an empty vault, \
-    move it and the files `vault-*` of the configuration folder away";
+    move it and the files `vault-*` of the configuration folder away, then approve and sign in again";
 const BUSY: &str = "wait for the other keyway processes, or end them, then try again";
 const FULL: &str = "free space on the disk, then try again; nothing was changed";
 

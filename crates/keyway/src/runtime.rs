@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::{Hold, Tasks};
 #[cfg(feature = "stdio")]
-use keyway_secret::Clock;
+use keyway_secret::{BootTime, Clock};
 
 use crate::in_flight::InFlight;
 
@@ -25,6 +25,10 @@ impl Clock for SharedClock {
 
     fn wall(&self) -> SystemTime {
         self.0.wall()
+    }
+
+    fn boot(&self) -> Option<BootTime> {
+        self.0.boot()
     }
 }
 

@@ -1,7 +1,9 @@
 //! What is kept with the tokens of a sign-in, sealed like them: enough to renew and to end it
 //! without asking the person.
 
-use keyway_secret::Secret;
+use std::time::Duration;
+
+use keyway_secret::{BootTime, Secret};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -43,6 +45,10 @@ pub(super) struct Details {
     pub(super) account: Option<String>,
     /// When a person last signed in, in seconds since 1970.
     pub(super) signed_in_at: u64,
+    /// The same since the machine was started: the boot, and seconds. Setting the clock does not
+    /// move it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signed_in_boot: Option<(String, u64)>,
     /// The scopes that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) requested: Option<Vec<String>>,
@@ -78,6 +84,7 @@ pub(super) struct SigningIn<'a> {
     pub(super) scopes: Vec<String>,
     pub(super) dpop: Option<Secret<String>>,
     pub(super) at: u64,
+    pub(super) boot: Option<BootTime>,
     pub(super) keep: KeptToken,
 }
 
@@ -103,6 +110,7 @@ impl Details {
             dpop: from.dpop,
             account: None,
             signed_in_at: from.at,
+            signed_in_boot: from.boot.map(|at| (at.boot().to_owned(), at.seconds())),
             requested: Some(from.scopes),
             lifetime: None,
             rotates: None,
@@ -122,6 +130,13 @@ impl Details {
         self.account.clone_from(&issued.account);
         self.lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
         self
+    }
+
+    /// Returns how long ago a person signed in, by a clock that is not set; `None` where that was
+    /// before the machine was started, or is not known.
+    pub(super) fn age(&self, now: Option<&BootTime>) -> Option<Duration> {
+        let (boot, seconds) = self.signed_in_boot.as_ref()?;
+        now?.since(&BootTime::new(boot, *seconds))
     }
 
     /// Returns which token of an answer is kept.

@@ -455,6 +455,7 @@ impl OAuthEngine {
             scopes: prepared.scopes.as_slice().to_vec(),
             dpop: prepared.dpop.as_ref().map(DpopBinding::export),
             at: unix(self.clock.wall()),
+            boot: self.clock.boot(),
             keep: self.settings.keep,
         }))
     }

@@ -31,6 +31,10 @@ impl Vault {
         let path = folders.data.join(connection::NAME);
         match path.symlink_metadata() {
             Ok(found) if found.is_file() && found.len() == 0 => Err(lost(&path, Loss::Empty)),
+            // SQLite takes a file of one byte for an empty one, and writes a database into it.
+            Ok(found) if found.is_file() && found.len() < HEADER => {
+                Err(lost(&path, Loss::Damaged))
+            }
             Ok(_) => Ok(true),
             Err(_) if was_there => Err(lost(&path, Loss::Missing)),
             Err(_) => Ok(false),
@@ -88,3 +92,6 @@ pub(super) fn close(connection: rusqlite::Connection) -> Result<(), VaultError> 
         .close()
         .map_err(|(_, error)| VaultError::database(connection::PREPARE)(error))
 }
+
+/// The header of a database file: without all of it there is nothing to open.
+const HEADER: u64 = 100;

@@ -39,6 +39,9 @@ pub(crate) fn exclude_others(data: &Folder) -> Result<File, VaultError> {
 }
 
 /// Copies the database and its log; through names of their own, so that the lock stays.
+///
+/// A file that was cut off is made as long as its header says, with zeros: SQLite opens no file that
+/// is shorter, and reads every page that is whole.
 pub(crate) fn copy_aside(data: &Folder, copy: &str) -> Result<(), VaultError> {
     for side in ["", "-wal"] {
         let from = data.path().join(format!("{}{side}", connection::NAME));
@@ -49,8 +52,28 @@ pub(crate) fn copy_aside(data: &Folder, copy: &str) -> Result<(), VaultError> {
         };
         let mut target = File::from(data.create_open(&format!("{copy}{side}"))?);
         std::io::Write::write_all(&mut target, &contents).map_err(failed)?;
+        if side.is_empty()
+            && let Some(length) = length_by_header(&contents)
+            && length > contents.len() as u64
+        {
+            target.set_len(length).map_err(failed)?;
+        }
     }
     Ok(())
+}
+
+/// Returns how long a database is by its header (section 1.3 of SQLite's file format); `None` where
+/// that cannot be: the header may be damaged too.
+fn length_by_header(contents: &[u8]) -> Option<u64> {
+    let page = contents.get(16..18)?.try_into().ok()?;
+    let page = match u16::from_be_bytes(page) {
+        1 => 65_536,
+        size if size >= 512 && size.is_power_of_two() => u64::from(size),
+        _ => return None,
+    };
+    let pages = contents.get(28..32)?.try_into().ok()?;
+    let length = page.checked_mul(u32::from_be_bytes(pages).into())?;
+    (length <= MAX_LENGTH).then_some(length)
 }
 
 /// Opens the copy as far as that takes its header and key, and nothing else.
@@ -155,3 +178,5 @@ impl Scope<'_> {
 }
 
 const ACTION: &str = "be repaired";
+/// No vault comes near: ten thousand sign-ins take some 40 MiB.
+const MAX_LENGTH: u64 = 16 << 30;

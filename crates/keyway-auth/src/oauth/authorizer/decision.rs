@@ -1,6 +1,7 @@
 //! The decision: what to do when a token is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use keyway_store::{Generation, GrantState};
 
@@ -8,7 +9,6 @@ use super::{Inner, PromptPolicy};
 use crate::authorizer::{Challenge, Credential, Verdict};
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::error::{OAuthError, SignInCause};
-use crate::jose::assertion::unix;
 use crate::oauth::dpop;
 use crate::oauth::memory::{HeldToken, Source, is_renewable};
 use crate::oauth::metadata_cache::CachePolicy;
@@ -109,8 +109,9 @@ impl Inner {
             SignInCause::Refused
         };
         let hint = trigger.metadata.as_deref();
-        let age = unix(self.engine.clock.wall()).saturating_sub(held.details.signed_in_at);
-        let is_fresh = age < FRESH || held.source == Source::SignIn;
+        // Not by the time of day: a clock that was set back would make every sign-in a young one.
+        let age = held.details.age(self.engine.clock.boot().as_ref());
+        let is_fresh = age.is_some_and(|age| age < FRESH) || held.source == Source::SignIn;
         let is_looping = self.lock().is_looping(self.engine.clock.monotonic());
         if cause == SignInCause::Refused
             && (is_fresh || is_looping)
@@ -220,5 +221,5 @@ impl Inner {
 
 /// How often a person is asked because a server wants it, before that is told no.
 const MAX_PROMPTS: u32 = 3;
-/// A token younger than this that is refused was refused from the beginning, in seconds.
-const FRESH: u64 = 120;
+/// A token younger than this that is refused was refused from the beginning.
+const FRESH: Duration = Duration::from_secs(120);

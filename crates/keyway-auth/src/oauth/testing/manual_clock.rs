@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
-use keyway_secret::Clock;
+use keyway_secret::{BootTime, Clock};
 
 use crate::BoxFuture;
 
@@ -16,6 +16,8 @@ pub(crate) struct ManualClock {
     state: Mutex<State>,
     passes: AtomicU64,
     waits_for: AtomicUsize,
+    /// By how many seconds the time of day was set back.
+    set_back: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +33,7 @@ impl Default for ManualClock {
             state: Mutex::default(),
             passes: AtomicU64::new(0),
             waits_for: AtomicUsize::new(0),
+            set_back: AtomicU64::new(0),
         }
     }
 }
@@ -44,6 +47,11 @@ impl ManualClock {
             std::mem::take(&mut state.sleepers)
         };
         sleepers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Sets the time of day back; no other time moves.
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.set_back.store(by.as_secs(), Ordering::Relaxed);
     }
 
     /// Says whether a task waits for time to pass.
@@ -104,6 +112,11 @@ impl Clock for ManualClock {
     }
 
     fn wall(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + self.passed()
+        let back = Duration::from_secs(self.set_back.load(Ordering::Relaxed));
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + self.passed() - back
+    }
+
+    fn boot(&self) -> Option<BootTime> {
+        Some(BootTime::new("a boot", self.passed().as_secs()))
     }
 }

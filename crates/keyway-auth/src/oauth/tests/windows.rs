@@ -45,6 +45,26 @@ fn t7_without_a_refresh_token_it_is_a_loop_as_well() {
     assert_eq!(kit.person.windows(), 1);
 }
 
+/// The time of day decides nothing: a clock that was set back makes no sign-in a young one, and one
+/// that was set ahead no young one old.
+#[test]
+fn whether_a_refused_token_was_just_issued_is_not_told_by_the_time_of_day() {
+    let kit = Kit::new();
+    kit.honest.add(json!({ "refresh_token": null }));
+    kit.signed_in();
+    kit.clock.advance(Duration::from_secs(600));
+    kit.clock.set_back(Duration::from_secs(3600));
+    kit.honest.reset();
+    let later = kit.process(&kit.other_shelf());
+    assert_eq!(kit.call(&later).unwrap(), 200);
+    assert_eq!(kit.person.windows(), 2, "it is old, and the person is asked");
+    refuse_everything(&kit);
+    kit.clock.set_back(Duration::ZERO);
+    let another = kit.process(&kit.other_shelf());
+    assert_eq!(kit.call(&another).unwrap_err().code(), Code::OauthLoop);
+    assert_eq!(kit.person.windows(), 2, "this one is young");
+}
+
 #[test]
 fn a_refused_token_of_a_server_that_has_moved_is_not_a_loop() {
     let kit = Kit::new();

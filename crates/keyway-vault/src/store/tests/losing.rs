@@ -38,6 +38,26 @@ fn file_without_content_is_not_a_first_use() {
     assert_eq!(home.files(), before, "nothing was made");
 }
 
+/// SQLite takes a file of one byte for an empty one, and makes a database of it.
+#[test]
+fn file_that_is_shorter_than_a_header_is_not_a_first_use_and_not_written_to() {
+    for length in [1, 2, 99] {
+        let home = made();
+        let file = fs::OpenOptions::new().write(true).open(database(&home));
+        file.unwrap().set_len(length).unwrap();
+        let before = home.files();
+        assert_eq!(loss(Vault::exists(&home.folders)), Loss::Damaged);
+        assert_eq!(loss(Vault::inspect(&home.folders)), Loss::Damaged);
+        let opened = Vault::open(&home.folders, KeySources::default());
+        assert_eq!(loss(opened), Loss::Damaged, "{length}");
+        let repaired = Vault::repair(&home.folders, KeySources::default());
+        assert_eq!(loss(repaired), Loss::Damaged, "{length}");
+        assert_eq!(home.files(), before, "{length}: nothing was made");
+        let stays = fs::metadata(database(&home)).unwrap().len();
+        assert_eq!(stays, length, "nothing was written");
+    }
+}
+
 #[test]
 fn key_without_its_vault_is_not_a_first_use() {
     let home = made();

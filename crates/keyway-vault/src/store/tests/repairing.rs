@@ -204,6 +204,34 @@ fn damaged_pages_end_in_a_sound_vault_or_in_nothing_changed() {
     assert!(kept > pages, "{kept} values of {pages} pages");
 }
 
+/// As a disk that was full, or a copy that was interrupted, leaves it.
+#[test]
+fn whole_pages_of_a_file_that_was_cut_off_are_kept_and_the_rest_is_named() {
+    let home = Home::new();
+    let vault = home.open();
+    let long = [b'x'; 700];
+    for number in 0..60 {
+        trust(&vault).put(&format!("k{number:02}"), &long).unwrap();
+    }
+    drop(vault);
+    let path = home.folders.data.join(connection::NAME);
+    let whole = fs::metadata(&path).unwrap().len();
+    let cut = whole * 3 / 4 + 1;
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(cut).unwrap();
+    let before = fs::read(&path).unwrap();
+    let repaired = repair(&home).unwrap();
+    let kept = repaired.contents.entries;
+    assert!(kept > 5, "{kept} kept, {:?} gone", repaired.lost);
+    assert!(!repaired.lost.is_empty(), "some were on the pages that are gone");
+    let previous = repaired.previous.unwrap();
+    assert_eq!(fs::read(previous).unwrap(), before, "not written to");
+    let vault = home.open();
+    let found = (0..60).filter(|number| value(&trust(&vault), &format!("k{number:02}")).is_some());
+    assert_eq!(found.count(), kept);
+    assert!(vault.verify().unwrap().problems.is_empty());
+}
+
 #[test]
 fn vault_that_another_process_uses_is_not_repaired() {
     let home = filled();
