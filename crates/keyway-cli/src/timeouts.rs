@@ -12,8 +12,11 @@ pub(crate) const SILENT_RENEWAL: Duration = Duration::from_secs(1);
 /// only.
 pub(crate) const LONGEST_GOODBYE: Duration = Duration::from_millis(500);
 
-/// For connections and children when the gateway closes them.
+/// For connections and children when the gateway or a command closes them.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same after a request that timed out.
+pub(crate) const CLOSE_AFTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// For the last answers of a gateway that stops to be written.
 pub(crate) const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_millis(500);

@@ -182,6 +182,24 @@ fn waiting_ends_when_the_person_said() {
     assert_eq!(call(&folder, &["wait", "--timeout", "0"]).code, 2);
 }
 
+/// A byte now and then is no answer, neither to the call nor to the list before it, and neither does
+/// a program that does not end get more time than it had for its answer.
+#[test]
+fn waiting_ends_when_the_person_said_although_bytes_come_in() {
+    let drip = "trap '' TERM; printf '{\"jsonrpc\":'; while :; do printf ' '; sleep 0.2; done";
+    for when in [r#"*'"name":"wait"'*)"#, r#"*'"method":"tools/list"'*)"#] {
+        let server = SERVER.replacen(when, &format!("{when} {drip} ;;\n  never)"), 1);
+        let folder = folder().executable("server.sh", server);
+        let began = Instant::now();
+        let outcome = call(&folder, &["wait", "--timeout", "3"]);
+        let took = began.elapsed();
+        assert_eq!(outcome.code, 5, "{}", outcome.everything());
+        let said = &outcome.stderr;
+        assert!(said.contains("within 3 seconds"), "{said}");
+        assert!(took < Duration::from_millis(6500), "{when} {took:?}");
+    }
+}
+
 #[test]
 fn ctrl_c_cancels_the_call_and_says_so() {
     let folder = folder();

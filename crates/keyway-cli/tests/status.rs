@@ -216,7 +216,11 @@ fn each_program_is_told_with_what_keeps_it_out_and_none_is_run() {
         plain.contains("hidden by") || plain.starts_with("not isolated:"),
         "{plain}"
     );
-    let open = "not isolated, as configured; gets the whole environment, as configured";
+    let is_in_namespace = plain.contains("private mounts");
+    let is_told = plain.contains("without a PID namespace");
+    assert_ne!(is_in_namespace, is_told, "{plain}");
+    let open = "not isolated, as configured; without a PID namespace, what a program starts is left \
+                if its supervisor is killed; gets the whole environment, as configured";
     assert_eq!(words(1), Some(open));
     assert_eq!(words(2), Some(plain));
     assert_eq!(words(3), None);

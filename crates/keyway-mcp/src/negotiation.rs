@@ -5,7 +5,8 @@
 //!  first request
 //!    ├─ modern, not `server/discover` ──► ask the server `server/discover` first
 //!    │        ├─ it is modern ──────────► send the request
-//!    │        └─ it is not ─────────────► translate, send the request
+//!    │        ├─ it is not ─────────────► translate, send the request
+//!    │        └─ it is neither ─────────► send it; what only asks is waited for
 //!    └─ `initialize` or `server/discover` ──► send it, wait for the answer
 //!             ├─ an answer of its own era ──► done
 //!             └─ an answer of the other era, or silence ──► translate, send it again
@@ -21,6 +22,7 @@ use keyway_auth::ServerEvent;
 use keyway_transport::{Connection, Event, Frame, Raw, RequestId, TransportError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use crate::eras;
 use crate::timeouts::DISCOVERY_TIMEOUT;
@@ -55,10 +57,31 @@ impl FirstRequest {
         Some(Self { frame, id, era })
     }
 
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        let envelope = self.frame.envelope().ok();
+        let method = envelope.and_then(|envelope| envelope.method);
+        method.is_some_and(|method| may_be_repeated(&method))
+    }
+
     fn is_discovery(&self) -> bool {
         let envelope = self.frame.envelope();
         envelope.is_ok_and(|envelope| envelope.method.as_deref() == Some("server/discover"))
     }
+}
+
+/// Says whether a first request that failed may be sent once more, to what stands in for the server:
+/// only what asks. A call may have been carried out before its answer was lost.
+#[must_use]
+pub fn may_be_repeated(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize"
+            | "server/discover"
+            | "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+    )
 }
 
 /// Takes what the server sends before it has answered the first request.
@@ -134,13 +157,14 @@ pub async fn negotiate<T>(
     if first.era == ClientEra::Modern && !first.is_discovery() {
         // A legacy server may act on it as if it were a request of its own era, so that the
         // answer would say nothing, and asking twice could do harm.
-        let connection = match eras::answers_discovery(connection, &first.frame).await {
-            Ok(modern) => connected(modern),
-            Err(other) => eras::translate(other, first.era, &first.frame)
-                .await
-                .map_or_else(|neither| neither, connected),
+        let found = match eras::answers_discovery(connection, &first.frame).await {
+            Ok(modern) => Ok(modern),
+            Err(other) => eras::translate(other, first.era, &first.frame).await,
         };
-        return Ok(Outcome::Done(send(connection, first).await));
+        return Ok(Outcome::Done(match found {
+            Ok(connection) => send(connected(connection), first).await,
+            Err(neither) => send_to_unknown(neither, first, aside).await?,
+        }));
     }
     let waited = {
         let mut answer = pin!(first_answer(&mut connection, aside, &first));
@@ -207,6 +231,26 @@ async fn send(connection: Connection, first: FirstRequest) -> Negotiated {
         Err(error) => FirstAnswer::Given(Event::Failed { id, error }),
     };
     Negotiated { connection, answer }
+}
+
+/// Sends the request to a server that speaks neither era: it may be down. What only asks is waited
+/// for, so that the caller learns of it and can put something in the server's place.
+async fn send_to_unknown(
+    mut connection: Connection,
+    first: FirstRequest,
+    aside: &mut impl Aside,
+) -> io::Result<Negotiated> {
+    if !first.may_be_repeated() {
+        return Ok(send(connection, first).await);
+    }
+    let answer = first_answer(&mut connection, aside, &first);
+    Ok(match timeout(DISCOVERY_TIMEOUT, answer).await {
+        Ok(answer) => given(connection, answer?),
+        Err(_) => Negotiated {
+            connection,
+            answer: FirstAnswer::Pending,
+        },
+    })
 }
 
 /// Sends the first request and waits for its answer, passing on what comes before it.

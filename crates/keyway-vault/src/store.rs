@@ -17,6 +17,7 @@ mod records;
 mod rekey;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -192,9 +193,24 @@ impl Vault {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let current = match owner.take().filter(Owner::is_visible) {
             Some(current) => current,
-            None => Owner::new(&self.data)?,
+            None => Owner::new(&self.data).map_err(|error| self.obstructed(error))?,
         };
         Ok(use_it(owner.insert(current)))
+    }
+
+    /// Names what keeps the folder from being changed, if that is why something failed.
+    fn obstructed(&self, error: VaultError) -> VaultError {
+        let VaultError::File { source, .. } = &error else {
+            return error;
+        };
+        let why = match source.kind() {
+            ErrorKind::ReadOnlyFilesystem => Obstacle::ReadOnlyFileSystem,
+            ErrorKind::PermissionDenied => Obstacle::PermissionDenied,
+            ErrorKind::StorageFull => Obstacle::DiskFull,
+            _ => return error,
+        };
+        let path = self.data.path().join(connection::NAME);
+        VaultError::Unwritable { path, why }
     }
 
     /// Returns this handle's identity, if it has claimed before.

@@ -303,6 +303,15 @@ pub enum OAuthError {
         /// What to do about it, if the vault knows.
         hint: Option<String>,
     },
+    /// The vault can be read and not changed, so that nothing is renewed: what would be issued could
+    /// not be stored.
+    #[error("{message}")]
+    VaultUnwritable {
+        /// In the vault's own words.
+        message: String,
+        /// What to do about it, if the vault knows.
+        hint: Option<String>,
+    },
     /// This machine gave no random numbers, or a key cannot be used.
     #[error("{what}")]
     Crypto {

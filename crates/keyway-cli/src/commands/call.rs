@@ -12,14 +12,15 @@ use std::time::Duration;
 use clap::Args;
 use keyway::host::ChildLines;
 use keyway::{Approved, Plan};
-use keyway_code::Exit;
+use keyway_code::{Code, Exit};
 use keyway_config::names::nearest_name;
 use keyway_mcp::schema::{Schema, typed_arguments, usage};
-use keyway_mcp::session::{Request, Session};
+use keyway_mcp::session::{Request, Session, SessionError};
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use super::tools::Format;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
@@ -27,6 +28,7 @@ use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::signals::Interrupts;
+use crate::timeouts::{CLOSE_AFTER_TIMEOUT, CLOSE_TIMEOUT};
 use crate::waiting::{LastLine, Waiting};
 
 /// Call a tool
@@ -93,11 +95,17 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
         (&call.reach, &call.server),
         line.news(),
         async |server, session| {
-            let arguments = call.arguments(server, session, given.as_deref()).await?;
-            let how = (
-                server.timeout(call.timeout.map(Duration::from_secs)),
-                line.teller(),
-            );
+            let limit = server.timeout(call.timeout.map(Duration::from_secs));
+            // The list that the arguments are checked against has the same time.
+            let arguments = timeout(limit, call.arguments(server, session, given.as_deref()));
+            let arguments = arguments.await.map_err(|_| {
+                let late = SessionError::Timeout {
+                    method: "tools/list".to_owned(),
+                    seconds: limit.as_secs(),
+                };
+                keyway::Error::talk(server.spec(), late)
+            })??;
+            let how = (limit, line.teller());
             let answer = server.call_tool(session, (&call.tool, &arguments), how);
             Ok(answer.await?)
         },
@@ -213,9 +221,15 @@ async fn converse<T>(
         result = work(server, &session) => result,
         () = interrupts.next() => cancelled(),
     };
+    // A server that had its time for the answer does not get as much again for its end: what is
+    // left of its program is killed with the session.
+    let grace = match &result {
+        Err(error) if error.code() == Code::Timeout => CLOSE_AFTER_TIMEOUT,
+        _ => CLOSE_TIMEOUT,
+    };
     // The second Ctrl-C: dropping `close` ends the connection without waiting for the server.
     tokio::select! {
-        () = session.close() => {}
+        _ = timeout(grace, session.close()) => {}
         () = interrupts.next() => {}
     }
     result

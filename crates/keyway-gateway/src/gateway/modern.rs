@@ -3,6 +3,7 @@
 mod headers;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -14,8 +15,9 @@ use super::connection_pool::PooledConnection;
 use super::event_streams::EventStreams;
 use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
 use super::reply;
-use super::upstream_connection::UpstreamConnection;
+use super::upstream_connection::{CloseOnDrop, OpenedUpstream, RequestInfo, UpstreamConnection};
 use keyway_mcp::jsonrpc::{INVALID_REQUEST, METHOD_NOT_FOUND};
+use keyway_mcp::negotiation::may_be_repeated;
 use keyway_mcp::version::ClientEra;
 
 impl Gateway {
@@ -43,7 +45,6 @@ impl Gateway {
             let what = "the method is not part of this version";
             return refuse(StatusCode::NOT_FOUND, METHOD_NOT_FOUND, what);
         }
-        let frame = message.frame.clone();
         let mut opening = None;
         let mut entered = pool.register(capabilities, &asked);
         if entered.is_none() {
@@ -69,33 +70,64 @@ impl Gateway {
             .tool_headers(tool_headers)
             .observed_by(message.recorder.clone())
         };
-        let exchange = if let Some((connection, deliveries)) = entered {
+        if let Some((connection, deliveries)) = entered {
             drop(opening);
             let exchange = wait(connection, deliveries);
-            exchange.send(frame).await;
-            exchange
+            exchange.send(message.frame.clone()).await;
+            return exchange.reply().await;
+        }
+        if pool.is_full() {
+            let what = "too many clients at once";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
+        }
+        let Ok(opened) = self.open_modern(message, &asked, method).await else {
+            return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
+        };
+        let connection = Arc::clone(&opened.connection);
+        // One that leads nowhere is not kept: the next request may be one that is answered in the
+        // server's place.
+        let failed = if opened.has_failed {
+            Some(CloseOnDrop::new(connection))
         } else {
-            if pool.is_full() {
-                let what = "too many clients at once";
-                return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
-            }
-            let router = &self.router;
-            let bound = router.connect(&message.principal, &message.route, None);
-            let (bound, streams) = (bound.await, Arc::<EventStreams>::default());
-            let opened =
-                UpstreamConnection::open(bound, frame, ClientEra::Modern, &asked, streams).await;
-            let Ok(opened) = opened else {
-                return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
-            };
-            let connection = Arc::clone(&opened.connection);
             pool.insert(PooledConnection {
                 connection,
                 capabilities,
             });
-            drop(opening);
-            wait(opened.connection, opened.deliveries)
+            None
         };
-        exchange.reply().await
+        drop(opening);
+        let reply = wait(opened.connection, opened.deliveries).reply().await;
+        drop(failed);
+        reply
+    }
+
+    /// Opens a connection with a client's request as the first.
+    ///
+    /// A server that is down or refuses its credential is served by an aggregate of one, as in a
+    /// session: it shows the tools of the last look and one that says what is wrong. Only for
+    /// requests that may be sent twice: a call that failed may have been carried out.
+    async fn open_modern(
+        &self,
+        message: &ClientMessage,
+        asked: &RequestInfo,
+        method: &str,
+    ) -> io::Result<OpenedUpstream> {
+        let (principal, route) = (&message.principal, &message.route);
+        let open = |bound| {
+            let streams = Arc::<EventStreams>::default();
+            let frame = message.frame.clone();
+            UpstreamConnection::open(bound, frame, ClientEra::Modern, asked, streams)
+        };
+        let bound = self.router.connect(principal, route, None).await;
+        let is_direct = bound.members.is_none();
+        let opened = open(bound).await?;
+        if !opened.has_failed || !is_direct || !may_be_repeated(method) {
+            return Ok(opened);
+        }
+        let failed = CloseOnDrop::new(opened.connection);
+        let opened = open(self.router.connect_dynamic(principal, route, None)).await?;
+        drop(failed);
+        Ok(opened)
     }
 }
 

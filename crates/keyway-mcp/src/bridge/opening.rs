@@ -30,6 +30,7 @@ pub(super) async fn open<R: ReadBytes, W: WriteBytes>(
             next = message(input, output).await?;
             continue;
         };
+        let is_repeatable = first.may_be_repeated();
         let interrupt = initialize_or_end(input, &mut early);
         match negotiate(connection, first, output, interrupt).await? {
             Outcome::Interrupted(same, other) => {
@@ -39,7 +40,8 @@ pub(super) async fn open<R: ReadBytes, W: WriteBytes>(
             Outcome::Done(negotiated) => {
                 let has_failed =
                     matches!(negotiated.answer, FirstAnswer::Given(Event::Failed { .. }));
-                if has_failed && let Some(fallback) = fallback.take() {
+                // A call that failed may have been carried out, and is not sent elsewhere.
+                if has_failed && is_repeatable && let Some(fallback) = fallback.take() {
                     negotiated.connection.link.close().await;
                     connection = fallback();
                     next = Some(frame);

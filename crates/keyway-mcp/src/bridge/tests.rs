@@ -183,6 +183,30 @@ impl Link for Down {
 
 #[tokio::test]
 async fn initialize_of_a_server_that_is_down_is_answered_by_its_fallback() {
+    let later = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1}}"#;
+    let text = through_fallback(&[HELLO, later]).await;
+    assert!(!text.contains("error"), "{text}");
+    assert!(text.contains(r#""id":1,"result":{"a":1}"#), "{text}");
+}
+
+/// Since 2026-07-28 there is no `initialize`. A list may be asked for twice, a call may not: it may
+/// have been carried out.
+#[tokio::test]
+async fn first_request_without_initialize_goes_to_the_fallback_unless_it_is_a_call() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let first = |method: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"a":1,{meta}}}}}"#)
+    };
+    for method in ["server/discover", "tools/list"] {
+        let text = through_fallback(&[&first(method)]).await;
+        assert!(text.contains(r#""id":7,"result""#), "{method}: {text}");
+    }
+    let text = through_fallback(&[&first("tools/call")]).await;
+    assert!(text.contains(r#""id":7,"error""#), "{text}");
+}
+
+/// Sends lines to a server that is down, with an echo as its fallback; returns as many answers.
+async fn through_fallback(lines: &[&str]) -> String {
     let (sender, events) = queue(4);
     let down = Connection::new(Arc::new(Down(sender)), events);
     let fallback = Box::new(|| {
@@ -200,16 +224,13 @@ async fn initialize_of_a_server_that_is_down_is_answered_by_its_fallback() {
         write,
         BridgedServer::new(down, explainer, fallback),
     ));
-    let later = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1}}"#;
-    let input = format!("{HELLO}\n{later}\n");
+    let input = lines.join("\n") + "\n";
     client.write_all(input.as_bytes()).await.unwrap();
     let mut written = Vec::new();
-    while written.iter().filter(|byte| **byte == b'\n').count() < 2 {
+    while written.iter().filter(|byte| **byte == b'\n').count() < lines.len() {
         assert_ne!(client.read_buf(&mut written).await.unwrap(), 0);
     }
     drop(client);
     bridged.await.unwrap().unwrap();
-    let text = String::from_utf8(written).unwrap();
-    assert!(!text.contains("error"), "{text}");
-    assert!(text.contains(r#""id":1,"result":{"a":1}"#), "{text}");
+    String::from_utf8(written).unwrap()
 }

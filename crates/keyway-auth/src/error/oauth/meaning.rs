@@ -62,6 +62,7 @@ impl OAuthError {
             Self::Loop => Code::OauthLoop,
             Self::NoAssertion { .. } => Code::NoAssertion,
             Self::Vault { .. } => Code::Vault,
+            Self::VaultUnwritable { .. } => Code::VaultUnwritable,
             Self::Crypto { .. } => Code::Internal,
         }
     }
@@ -158,6 +159,9 @@ impl OAuthError {
             }
             Self::Vault {
                 hint: Some(hint), ..
+            }
+            | Self::VaultUnwritable {
+                hint: Some(hint), ..
             } => hint,
             Self::ForeignPage { .. } => {
                 "if you know that both belong together, say so on a terminal: keyway login SERVER"
@@ -187,6 +191,7 @@ impl OAuthError {
             | Self::Loop
             | Self::NoAssertion { .. }
             | Self::Vault { .. }
+            | Self::VaultUnwritable { .. }
             | Self::Crypto { .. } => self.code().hint(),
         }
     }

@@ -49,7 +49,8 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
         })
     })?;
     let mut words = match level {
-        Ok(level) => level.to_string(),
+        Ok(level) if level.ends_descendants() => level.to_string(),
+        Ok(level) => format!("{level}; {NO_NAMESPACE}"),
         Err(error) => format!("not known: {error}"),
     };
     if asked.dangerous_inherit_environment {
@@ -57,3 +58,7 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
     }
     Ok(words)
 }
+
+/// Where the kernel does not end what a program started. Control groups are not used.
+const NO_NAMESPACE: &str =
+    "without a PID namespace, what a program starts is left if its supervisor is killed";

@@ -1,6 +1,6 @@
 //! Servers that are down when a client comes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use keyway_mcp::bridge::{bridge_explained, socket_pipes};
 use serde_json::value::RawValue;
@@ -87,6 +87,8 @@ async fn server_that_refuses_its_credential_does_not_make_initialize_fail() {
 #[derive(Debug, Default)]
 struct Leaving {
     is_down: Arc<AtomicBool>,
+    /// How often a tool was called.
+    calls: Arc<AtomicUsize>,
     tools: ListMemory,
 }
 
@@ -107,6 +109,7 @@ impl ToolMemory for ListMemory {
 #[derive(Debug)]
 struct LeavingLink {
     is_down: Arc<AtomicBool>,
+    calls: Arc<AtomicUsize>,
     events: EventSender,
 }
 
@@ -117,6 +120,9 @@ impl Link for LeavingLink {
             let Some(id) = envelope.id() else {
                 return Ok(());
             };
+            if envelope.method.as_deref() == Some("tools/call") {
+                self.calls.fetch_add(1, Ordering::SeqCst);
+            }
             let event = if self.is_down.load(Ordering::SeqCst) {
                 let error = TransportError::Status {
                     status: 502,
@@ -149,8 +155,12 @@ impl Link for LeavingLink {
 impl Leaving {
     fn connection(&self) -> Connection {
         let (events, receiver) = queue(16);
-        let is_down = Arc::clone(&self.is_down);
-        Connection::new(Arc::new(LeavingLink { is_down, events }), receiver)
+        let link = LeavingLink {
+            is_down: Arc::clone(&self.is_down),
+            calls: Arc::clone(&self.calls),
+            events,
+        };
+        Connection::new(Arc::new(link), receiver)
     }
 }
 
@@ -236,4 +246,61 @@ async fn initialize_of_a_process_that_shares_a_server_which_is_down_does_not_fai
     assert!(!meanwhile.contains(r#""error""#), "{meanwhile}");
     assert!(meanwhile.contains(r#""kept""#), "{meanwhile}");
     assert!(meanwhile.contains("status"), "{meanwhile}");
+}
+
+/// Since 2026-07-28 there is no `initialize`: the first request is any.
+#[tokio::test]
+async fn client_without_a_session_gets_tools_while_its_server_is_down() {
+    let running = Running::start(&[]);
+    let leaving = Arc::new(Leaving::default());
+    let (plugin, name) = ("a".to_owned(), "one".to_owned());
+    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
+    running
+        .gateway
+        .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    let ask = async |method: &'static str, params: &str| {
+        let client = running.client().await.token("all");
+        let client = client.with("MCP-Protocol-Version", "2026-07-28");
+        let client = client.with("Mcp-Method", method);
+        let client = match method {
+            "tools/call" => client.with("Mcp-Name", "status"),
+            _ => client,
+        };
+        client.post("/mcp/a/one", &modern(method, params)).await
+    };
+    // Another client saw its tools before.
+    let seen = RawValue::from_string(
+        r#"{"name":"kept","inputSchema":{"type":"object"}}"#.to_owned(),
+    );
+    leaving.tools.remember(&[seen.unwrap()]);
+    leaving.is_down.store(true, Ordering::SeqCst);
+    let found = ask("server/discover", "").await;
+    assert_eq!(found.status, 200, "{found:?}");
+    assert!(!found.body.contains(r#""error""#), "{found:?}");
+    let listed = ask("tools/list", "").await;
+    assert!(listed.body.contains(r#""kept""#), "{listed:?}");
+    assert!(listed.body.contains("status"), "{listed:?}");
+    let told = ask("tools/call", r#""name":"status","#).await;
+    assert!(told.body.contains("502"), "{told:?}");
+}
+
+/// A call that failed may have been carried out: it is not sent a second time.
+#[tokio::test]
+async fn call_that_fails_as_the_first_request_is_not_repeated() {
+    let running = Running::start(&[]);
+    let leaving = Arc::new(Leaving::default());
+    let (plugin, name) = ("a".to_owned(), "one".to_owned());
+    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
+    running
+        .gateway
+        .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    leaving.is_down.store(true, Ordering::SeqCst);
+    let client = running.client().await.token("all");
+    let client = client.with("MCP-Protocol-Version", "2026-07-28");
+    let client = client.with("Mcp-Method", "tools/call");
+    let client = client.with("Mcp-Name", "kept");
+    let call = modern("tools/call", r#""name":"kept","#);
+    let answer = client.post("/mcp/a/one", &call).await;
+    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    assert_eq!(leaving.calls.load(Ordering::SeqCst), 1);
 }

@@ -45,6 +45,13 @@ impl IsolationLevel {
         self.requested
     }
 
+    /// Says whether everything that a program started is ended with it by the kernel: it is in a PID
+    /// namespace. Without one, a supervisor ends what it finds, unless it is killed itself.
+    #[must_use]
+    pub const fn ends_descendants(&self) -> bool {
+        self.mounts
+    }
+
     /// Says whether everything that was requested is in force.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
