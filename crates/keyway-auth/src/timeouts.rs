@@ -79,6 +79,9 @@ pub(crate) const METADATA_DEFAULT_LIFETIME: Duration = Duration::from_secs(3600)
 /// How long a client assertion or proof is valid.
 pub(crate) const ASSERTION_LIFETIME: Duration = Duration::from_secs(60);
 
+/// A token younger than this that is refused was refused from the beginning.
+pub(crate) const FRESH_SIGN_IN: Duration = Duration::from_secs(120);
+
 const _: () = {
     assert!(CALLER_TIMEOUT.as_millis() < EXCHANGE_TIMEOUT.as_millis());
     assert!(2 * EXCHANGE_TIMEOUT.as_millis() <= REFRESH_CLAIM_LIFETIME.as_millis());

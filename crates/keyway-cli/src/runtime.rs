@@ -22,7 +22,7 @@ pub(crate) fn in_flight() -> InFlight {
 /// being renewed is kept first.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let mut ended_by = None;
-    let outcome = run_to_the_end(async {
+    let outcome = block_on_to_its_end(async {
         tokio::select! {
             // Listened for before anything is done.
             biased;
@@ -44,11 +44,6 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 pub(crate) fn block_on_to_its_end<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    run_to_the_end(work)
-}
-
-/// Runs a command, and finishes renewals.
-fn run_to_the_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = runtime().map_err(|source| CliError::SystemLimit { source })?;
     let outcome = runtime.block_on(async {
         let outcome = work.await;

@@ -46,29 +46,14 @@ impl Drop for Interrupts {
     }
 }
 
-/// Waits for Ctrl-C.
-pub(crate) async fn interrupted() {
-    heeded(SignalKind::interrupt()).await;
-}
-
-/// Waits for the signal by which clients and service managers end a process.
-pub(crate) async fn terminated() {
-    heeded(SignalKind::terminate()).await;
-}
-
-/// Waits until the terminal is gone.
-pub(crate) async fn hung_up() {
-    heeded(SignalKind::hangup()).await;
-}
-
 /// Waits for any signal that ends a process: Ctrl-C if the command does not take it for something
 /// else, the end of the terminal, and what clients and service managers send.
 pub(crate) async fn ended() -> SignalKind {
     // In no particular order: each ends the process.
     tokio::select! {
         () = interrupted_for_good() => SignalKind::interrupt(),
-        () = terminated() => SignalKind::terminate(),
-        () = hung_up() => SignalKind::hangup(),
+        () = heeded(SignalKind::terminate()) => SignalKind::terminate(),
+        () = heeded(SignalKind::hangup()) => SignalKind::hangup(),
         () = heeded(SignalKind::quit()) => SignalKind::quit(),
     }
 }
@@ -80,7 +65,6 @@ pub(crate) fn heard() -> usize {
 }
 
 fn count() {
-    // Relaxed: the count is all that is shared.
     HEARD.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -234,6 +218,7 @@ fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
 /// Every signal that a part of the process waits for, once for each waiter.
 static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
 /// How many signals a part of the process took as its end.
+/// Relaxed: it guards no other data, and is only compared with a number.
 static HEARD: AtomicUsize = AtomicUsize::new(0);
 /// How many parts of the command take Ctrl-C for themselves right now.
 /// Relaxed: it guards no other data, and a person's Ctrl-C comes long after it changed.

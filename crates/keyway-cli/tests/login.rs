@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use keyway_testkit::rig::Settings;
+use keyway_testkit::rig::{Rig, Settings};
 use keyway_testkit::{Canary, Desk, Terminal, appears};
 use url::Url;
 
@@ -422,6 +422,48 @@ fn all_servers_are_signed_in_to_once() {
     assert_eq!(desk.windows().len(), 1);
     let both = desk.keyway(&["login", "s", "--all"]).run();
     assert_eq!(both.code, 2, "{}", both.everything());
+}
+
+/// One after the other, each at its own authorization server; one that refuses does not keep the
+/// others from being signed in to.
+#[test]
+fn all_of_several_servers_are_signed_in_to_and_each_is_told() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let (second, third) = (
+        Rig::start(Settings::default()),
+        Rig::start(Settings::default()),
+    );
+    second.set(|settings| settings.token_status = Some(400));
+    let entries: Vec<String> = [("s", &desk.rig), ("refuses", &second), ("t", &third)]
+        .iter()
+        .map(|(name, rig)| format!(r#""{name}": {{"type": "http", "url": "{}"}}"#, rig.mcp()))
+        .chain([r#""local": {"type": "stdio", "command": "true"}"#.to_owned()])
+        .collect();
+    desk.folder
+        .put(".mcp.json", format!("{{{}}}", entries.join(", ")));
+    let person = desk.person();
+    let login = desk.keyway(&["login", "--all"]).run();
+    let said = login.everything();
+    assert_ne!(login.code, 0, "one was not signed in to: {said}");
+    for name in ["s", "t"] {
+        let line = format!("Signed in to `{name}`");
+        assert!(login.stdout.contains(&line), "{said}");
+    }
+    assert!(said.contains("refuses"), "{said}");
+    assert!(
+        !said.contains("`local`"),
+        "a program has no sign-in: {said}"
+    );
+    let live = |rig: &Rig| rig.live_refresh_tokens();
+    assert_eq!((live(&desk.rig), live(&second), live(&third)), (1, 0, 1));
+    // Only what is missing is asked for the next time.
+    second.set(|settings| settings.token_status = None);
+    let windows = desk.windows().len();
+    let again = desk.keyway(&["login", "--all"]).run();
+    drop(person);
+    assert_eq!(again.code, 0, "{}", again.everything());
+    assert_eq!(desk.windows().len(), windows + 1, "{:?}", desk.windows());
+    assert_eq!((live(&desk.rig), live(&second), live(&third)), (1, 1, 1));
 }
 
 /// Without a person at a browser, the scopes are named; the next sign-in asks for them.

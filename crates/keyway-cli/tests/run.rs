@@ -175,6 +175,31 @@ done
     assert_eq!(tools("two"), ["of_two", "status"]);
 }
 
+/// A variable that is not set is something that a person can put right: a client that had an error
+/// for `initialize` would not come back for it.
+#[test]
+fn initialize_succeeds_although_a_variable_is_not_set() {
+    let entries = json!({
+        "s": { "url": "https://h.example/mcp", "type": "http", "headers": {"X-Key": "${KEY}"} },
+    });
+    let folder = Folder::with_entries(&entries.to_string());
+    let keyway = || Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
+    let mut client = testkit::Client::start(&keyway().args(["run", "--trust", "s"]));
+    assert_eq!(client.tools(), ["status"]);
+    let told = client.call("status").to_string();
+    assert!(told.contains("KEY"), "{told}");
+    assert!(told.contains("keyway env set"), "the remedy: {told}");
+    drop(client.leave());
+    let token = Gateway::token(keyway(), &["--name", "n"]);
+    let gateway = Gateway::start(keyway(), &["--trust", "--quiet"]);
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    for path in ["/mcp", "/mcp/s"] {
+        let answer = gateway.post(path, Some(&token), hello);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+        assert!(answer.contains("serverInfo"), "{path}: {answer}");
+    }
+}
+
 /// A token that is renewed ahead of its end is kept even if the client leaves meanwhile: by then the
 /// old one is spent.
 #[test]
@@ -245,11 +270,24 @@ fn a_process_that_is_stopped_for_twelve_seconds_keeps_its_answer() {
         .without_browser(&["call", "s", "echo", "message=hello"])
         .start();
     eventually("it is sent", || desk.rig.refreshes() == 1);
-    let process = Pid::from_child(&call.child);
-    kill_process(process, Signal::STOP).unwrap();
+    // The command, and the process that carries its exchange: each owns a lock with its number.
+    let mut stopped = vec![Pid::from_child(&call.child)];
+    let owners = desk.folder.files().into_iter();
+    let owners = owners.filter(|file| file.contains("/owners/") && file.ends_with(".lock"));
+    for owner in owners {
+        let number = desk.folder.read(&owner).trim().parse().unwrap();
+        stopped.extend(Pid::from_raw(number));
+    }
+    stopped.dedup();
+    assert!(stopped.len() > 1, "the process that has the answer");
+    for process in &stopped {
+        kill_process(*process, Signal::STOP).unwrap();
+    }
     // Long enough for every time limit of a caller to pass meanwhile.
     std::thread::sleep(Duration::from_secs(12));
-    kill_process(process, Signal::CONT).unwrap();
+    for process in &stopped {
+        kill_process(*process, Signal::CONT).unwrap();
+    }
     drop(call.outcome());
     still_signed_in(&desk, "stopped");
 }

@@ -599,14 +599,21 @@ fn damage_beyond_repair_ends_in_a_backup_or_in_a_new_vault_as_the_hints_say() {
         home.done(&["trust", "grant", "local"]);
         home.done(&["vault", "backup", "copy"]);
         let path = home.folder.at("keyway/data/vault.db");
-        fs::write(&path, damage).unwrap();
+        home.folder.put("keyway/data/vault.db", damage);
         let repaired = home.run(&["vault", "repair"]);
         assert_eq!(repaired.code, 1, "{}", repaired.snapshot());
-        assert!(repaired.stderr.contains("damaged beyond repair"), "{}", repaired.stderr);
+        assert!(
+            repaired.stderr.contains("damaged beyond repair"),
+            "{}",
+            repaired.stderr
+        );
         assert_eq!(fs::read(&path).unwrap(), damage, "not written to");
         let hint = repaired.stderr.split_once("hint: ").unwrap().1;
         assert!(hint.contains("`keyway vault restore FILE`"), "{hint}");
-        assert!(hint.contains("the files `vault-*` of the configuration folder"), "{hint}");
+        assert!(
+            hint.contains("the files `vault-*` of the configuration folder"),
+            "{hint}"
+        );
         // The second hint first: everything is moved away, and the first use makes a new vault.
         let aside = home.folder.at("aside");
         fs::create_dir(&aside).unwrap();
@@ -626,7 +633,7 @@ fn damage_beyond_repair_ends_in_a_backup_or_in_a_new_vault_as_the_hints_say() {
         fs::remove_dir_all(home.folder.at("keyway")).unwrap();
         home.done(&["trust", "grant", "local"]);
         home.done(&["vault", "backup", "second"]);
-        fs::write(&path, damage).unwrap();
+        home.folder.put("keyway/data/vault.db", damage);
         home.done(&["vault", "restore", "second"]);
         home.done(&["vault", "verify"]);
         assert_eq!(home.status()["entries"]["trust"], 1);

@@ -557,6 +557,33 @@ mod tests {
         assert_eq!(names(), ["b"]);
     }
 
+    /// The gateway looks every second: a thousand tokens must not be opened each time.
+    #[test]
+    fn reader_opens_the_tokens_after_a_change_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = keyway_vault::Folders::below(home.path().join("k"));
+        let open = || Arc::new(Vault::open(&folders, keyway_vault::KeySources::default()).unwrap());
+        let (vault, other) = (open(), open());
+        let issue = |name: &str| {
+            let store = TokenStore::new(&other).unwrap();
+            store.issue(name, None, SystemTime::UNIX_EPOCH).unwrap();
+        };
+        issue("first");
+        let reader = TokenStore::reader(Arc::clone(&vault)).unwrap();
+        let reads = || vault.statistics().reads;
+        assert_eq!(reader().unwrap().len(), 1);
+        // One to look at the revision.
+        let before = reads();
+        for _ in 0..20 {
+            assert_eq!(reader().unwrap().len(), 1);
+        }
+        assert_eq!(reads() - before, 20);
+        issue("second");
+        let before = reads();
+        assert_eq!(reader().unwrap().len(), 2);
+        assert!(reads() - before > 1, "opened again");
+    }
+
     #[test]
     fn helper_gets_one_token_for_one_server_until_the_person_revokes_it() {
         let home = tempfile::tempdir().unwrap();

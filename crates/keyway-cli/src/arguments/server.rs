@@ -21,7 +21,8 @@ use keyway::error::LoadError;
 use keyway::load::{Loaded, Loader};
 use keyway::{Approved, Host, Plan, Plugin};
 use keyway_clients::new_server::NewServer;
-use keyway_config::declared::DeclaredServer;
+use keyway_config::declared::{DeclaredServer, Endpoint};
+use keyway_config::method::Method;
 use keyway_secret::printable;
 use url::Url;
 
@@ -166,6 +167,17 @@ pub(crate) fn named(plugin: &Plugin, given: &[String]) -> Result<Vec<String>, Cl
     }
     let found = given.iter().map(|name| server_name(plugin, Some(name)));
     found.collect()
+}
+
+/// Returns the servers of a plugin that are signed in to.
+pub(crate) fn by_oauth(loaded: &Loaded) -> Vec<String> {
+    let is_oauth = |server: &DeclaredServer| {
+        matches!(server.endpoint, Endpoint::Remote(_)) && Method::declared(server) == Method::OAuth
+    };
+    let servers = loaded.plugin.servers();
+    let usable = servers.filter(|(document, _)| document.is_usable());
+    let names = usable.filter(|(_, server)| is_oauth(server));
+    names.map(|(_, server)| server.name.clone()).collect()
 }
 
 /// Returns the names of all servers that can be used, each once.

@@ -98,13 +98,9 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
             let limit = server.timeout(call.timeout.map(Duration::from_secs));
             // The list that the arguments are checked against has the same time.
             let arguments = timeout(limit, call.arguments(server, session, given.as_deref()));
-            let arguments = arguments.await.map_err(|_| {
-                let late = SessionError::Timeout {
-                    method: "tools/list".to_owned(),
-                    seconds: limit.as_secs(),
-                };
-                keyway::Error::talk(server.spec(), late)
-            })??;
+            let late = || SessionError::timeout("tools/list", limit);
+            let late = |_| keyway::Error::talk(server.spec(), late());
+            let arguments = arguments.await.map_err(late)??;
             let how = (limit, line.teller());
             let answer = server.call_tool(session, (&call.tool, &arguments), how);
             Ok(answer.await?)

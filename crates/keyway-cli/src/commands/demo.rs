@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
         // connections and ends its children, before the servers that they talk to are closed.
         tokio::select! {
             shown = shown => shown,
-            () = interrupted() => match person {
+            _ = signals::ended() => match person {
                 None => Err(keyway::Error::Cancelled.into()),
                 Some(_) => Ok(Exit::Done),
             },
@@ -236,16 +236,6 @@ fn render(outcome: &Outcome<'_>, format: Format, context: &CommandContext) -> St
     let mut text = table.render(context.width(), context.head_style());
     text.push_str(&outcome.in_words());
     text
-}
-
-/// Waits for a signal that ends the demo.
-async fn interrupted() {
-    // In no particular order: each ends the demo.
-    tokio::select! {
-        () = signals::interrupted() => {}
-        () = signals::terminated() => {}
-        () = signals::hung_up() => {}
-    }
 }
 
 fn now() -> SystemTime {

@@ -17,7 +17,7 @@ use super::install::ask;
 use super::tools::Format;
 use super::vault::{confirm, parse_key, print_moved};
 use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
-use crate::arguments::server::{ServerArg, all};
+use crate::arguments::server::{ServerArg, all, by_oauth};
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -159,7 +159,10 @@ impl Login {
             });
         }
         let mut exit = Exit::Done;
-        for name in all(&plugin)? {
+        // Not to be approved for this: a program or a fixed header has no sign-in.
+        let with_sign_in = by_oauth(plugin.loaded());
+        let names = all(&plugin)?.into_iter();
+        for name in names.filter(|name| with_sign_in.contains(name)) {
             let done = async {
                 let approved = plan(&plugin, Some(&name))?.approve().await?;
                 if approved.oauth().is_none() {

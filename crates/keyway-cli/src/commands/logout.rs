@@ -1,18 +1,15 @@
 //! `keyway logout`: end sessions, revoke where that is possible, and forget in any case.
 
 use clap::Args;
-use keyway::load::Loaded;
 use keyway::sign_in::{Revoked, SignedOut};
 use keyway_code::Exit;
-use keyway_config::declared::Endpoint;
-use keyway_config::method::Method;
 use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::tools::Format;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;
-use crate::arguments::server::{ServerArgs, named};
+use crate::arguments::server::{ServerArgs, by_oauth, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -84,16 +81,6 @@ pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, Cli
     };
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
-}
-
-fn by_oauth(loaded: &Loaded) -> Vec<String> {
-    let is_oauth = |server: &keyway_config::declared::DeclaredServer| {
-        matches!(server.endpoint, Endpoint::Remote(_)) && Method::declared(server) == Method::OAuth
-    };
-    let servers = loaded.plugin.servers();
-    let usable = servers.filter(|(document, _)| document.is_usable());
-    let names = usable.filter(|(_, server)| is_oauth(server));
-    names.map(|(_, server)| server.name.clone()).collect()
 }
 
 fn line(outcome: &Outcome) -> String {

@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let stop = async {
             // In no particular order: each begins the shutdown, and neither is needed afterwards.
             tokio::select! {
-                () = ended_by_signal() => {}
+                _ = signals::ended() => {}
                 () = end_of_input(), if arguments.while_input => {}
             }
             service_manager::tell(service_manager::State::Stopping);
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             stopping.notified().await;
             // A second signal ends the wait for calls under way, as the time-out does.
             tokio::select! {
-                () = ended_by_signal() => {}
+                _ = signals::ended() => {}
                 () = sleep(SHUTDOWN_TIMEOUT) => {}
             }
             // Waiting clients get an error instead of an answer.
@@ -153,17 +153,10 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
-        let close = async {
-            // Children may end in good order, but only within the time limit.
-            drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
-            if let Some(export) = export {
-                export.end().await;
-            }
-        };
+        // The first signal began this end; one after it hurries, and children are killed.
         tokio::select! {
-            () = close => {}
-            // The first one began this end; one after it hurries.
-            () = ended_by_signal() => {}
+            () = close(&gateway, export) => {}
+            _ = signals::ended() => {}
         }
         Ok(Exit::Done)
     })
@@ -379,9 +372,12 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
     }
 }
 
-/// Waits for Ctrl-C, the end of the terminal, or a service manager.
-async fn ended_by_signal() {
-    let _kind = signals::ended().await;
+/// Closes connections and ends children in good order, but only within the time limit.
+async fn close(gateway: &Gateway, export: Option<traces::Exporting>) {
+    drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
+    if let Some(export) = export {
+        export.end().await;
+    }
 }
 
 /// Waits until the process that started us is gone.

@@ -76,6 +76,11 @@ fn still_signed_in(desk: &Desk, what: &str) {
     carriers_have_ended(desk);
 }
 
+fn pause_between_signals() {
+    // What clients leave: no event stands for it.
+    std::thread::sleep(APART);
+}
+
 /// Every process that owned a claim has removed its lock.
 fn carriers_have_ended(desk: &Desk) {
     eventually("the carrier has ended", || locks(desk).is_empty());
@@ -100,8 +105,7 @@ fn renewal_survives_interrupt_terminate_and_kill_in_a_row() {
         for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
             // It may have ended by the signal before; then there is nothing left to end.
             let _gone: Result<(), _> = kill_process(Pid::from_child(&run.child), signal);
-            // The pause between the signals is what clients leave: no event stands for it.
-            std::thread::sleep(APART);
+            pause_between_signals();
         }
         assert!(run.child.try_wait().unwrap().is_some(), "it is gone");
         still_signed_in(&desk, &format!("{seconds} s"));

@@ -7,7 +7,7 @@ use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Gateway, Running, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{APART, KEYWAY, carriers_have_ended, initialize};
+use super::{KEYWAY, carriers_have_ended, initialize, pause_between_signals};
 
 /// A command that exchanges a code or a refresh token.
 #[derive(Debug, Clone, Copy)]
@@ -145,8 +145,7 @@ fn second_signal_does_not_wait_and_costs_no_sign_in() {
         let delay = Duration::from_secs(12);
         let mut exchange = command.begin(delay);
         exchange.signal(signal);
-        // The pause between the signals is what clients leave: no event stands for it.
-        std::thread::sleep(APART);
+        pause_between_signals();
         exchange.signal(signal);
         let outcome = exchange.running.outcome();
         let ended = exchange.began.elapsed();

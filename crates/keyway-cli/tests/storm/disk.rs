@@ -1,53 +1,28 @@
 //! Disks that are full or slow: a small one in a mount namespace of its own, and `strace`, which
 //! delays what waits for a disk.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use keyway_testkit::{Desk, Keyway};
 
+use crate::namespace::Namespace;
+
 /// A person's Keyway folder on a small disk; it is gone with this value.
 #[derive(Debug)]
-pub(crate) struct SmallDisk {
-    /// Keeps the namespace.
-    keeper: Child,
-}
+pub(crate) struct SmallDisk(Namespace);
 
 impl SmallDisk {
     /// Mounts one for a desk; `None` where a person may not make namespaces.
     pub(crate) fn mount(desk: &Desk) -> Option<Self> {
         let at = desk.folder.at("home/keyway");
         std::fs::create_dir_all(&at).unwrap();
-        let script =
-            "mount -t tmpfs -o size=3m,mode=700 tmpfs \"$0\" && echo ready && exec sleep 7200";
-        let mut keeper = Command::new("unshare")
-            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
-            .arg(&at)
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
-        let mut line = String::new();
-        let mut said = BufReader::new(keeper.stdout.take()?);
-        said.read_line(&mut line).ok()?;
-        let disk = Self { keeper };
-        (line.trim() == "ready").then_some(disk)
+        let script = "mount -t tmpfs -o size=3m,mode=700 tmpfs \"$0\"";
+        Namespace::make(script, &[at.to_str()?]).map(Self)
     }
 
     /// Prepares a program on this disk.
     pub(crate) fn program(&self, desk: &Desk, words: &[&str]) -> Keyway {
-        let keeper = self.keeper.id().to_string();
-        let enter = ["--user", "--mount", "--preserve-credentials", "--target"];
-        // Entering a namespace leads to its root.
-        let back = ["--", "sh", "-c", "cd \"$0\" && exec \"$@\""];
-        let folder = desk.folder.path().to_str().unwrap();
-        let inside = enter.into_iter().chain([keeper.as_str()]).chain(back);
-        let inside = inside.chain([folder]).chain(words.iter().copied());
-        Keyway::new("/usr/bin/nsenter", desk.folder.path())
-            .args(inside)
-            .env("HOME", desk.folder.at("home"))
-            .env("KEYWAY_HOME", desk.folder.at("home/keyway"))
-            .env("TMPDIR", desk.folder.at("home/tmp"))
+        self.0.program(desk, words)
     }
 
     /// Fills the disk to its last byte.
@@ -57,17 +32,17 @@ impl SmallDisk {
         assert_eq!(filled.code, 0, "{}", filled.everything());
     }
 
+    /// Lets nothing be written to the disk any more.
+    pub(crate) fn make_read_only(&self, desk: &Desk) {
+        let words = ["mount", "-o", "remount,ro", "home/keyway"];
+        let mounted = self.program(desk, &words).run();
+        assert_eq!(mounted.code, 0, "{}", mounted.everything());
+    }
+
     /// Frees the disk again.
     pub(crate) fn empty(&self, desk: &Desk) {
         let emptied = self.program(desk, &["rm", "home/keyway/fill"]).run();
         assert_eq!(emptied.code, 0, "{}", emptied.everything());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(self.keeper.kill());
-        drop(self.keeper.wait());
     }
 }
 

@@ -28,8 +28,7 @@ fn login(desk: &Desk, disk: &SmallDisk) -> Keyway {
 #[test]
 fn first_sign_in_survives_a_disk_that_fills_during_the_exchange() {
     let Some((desk, disk)) = unsigned() else {
-        println!("skipped: no disk can be mounted here");
-        return;
+        return crate::skipped("no disk can be mounted here");
     };
     desk.rig
         .set(|settings| settings.token_delay = Duration::from_secs(2));
@@ -52,8 +51,7 @@ fn first_sign_in_survives_a_disk_that_fills_during_the_exchange() {
 #[test]
 fn no_window_opens_for_a_sign_in_that_a_full_disk_could_not_take() {
     let Some((desk, disk)) = unsigned() else {
-        println!("skipped: no disk can be mounted here");
-        return;
+        return crate::skipped("no disk can be mounted here");
     };
     disk.fill(&desk);
     let outcome = login(&desk, &disk).run();
@@ -65,4 +63,32 @@ fn no_window_opens_for_a_sign_in_that_a_full_disk_could_not_take() {
     );
     assert!(desk.rig.families().is_empty());
     assert!(desk.windows().is_empty());
+}
+
+/// What cannot be stored is not asked for: the refused token is not redeemed, and the reason has a
+/// name.
+#[test]
+fn refused_token_on_a_read_only_disk_is_not_renewed_and_the_reason_is_named() {
+    let Some((desk, disk)) = unsigned() else {
+        return crate::skipped("no disk can be mounted here");
+    };
+    {
+        let _person = desk.person();
+        let outcome = login(&desk, &disk).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+    disk.make_read_only(&desk);
+    let words = [KEYWAY, "call", "s", "echo", "message=hello"];
+    let call = disk.program(&desk, &words).run();
+    assert_eq!(call.code, 0, "a valid token: {}", call.everything());
+    desk.rig.reset();
+    let call = disk.program(&desk, &words).run();
+    let said = call.everything();
+    assert_ne!(call.code, 0, "{said}");
+    assert!(
+        said.contains("cannot be changed: the file system is read-only"),
+        "{said}"
+    );
+    assert!(said.contains("hint: mount it for writing"), "{said}");
+    assert_eq!(desk.rig.refreshes(), 0, "nothing was sent: {said}");
 }

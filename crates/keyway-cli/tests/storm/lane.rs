@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::KEYWAY;
 use crate::chain::{Cause, end_of, never_ends};
+use crate::clock::SetClock;
 use crate::disk::{self, SmallDisk};
 use crate::faults::{Fault, Times};
 use crate::seed::Seed;
@@ -21,6 +22,7 @@ pub(crate) struct Lane {
     times: Times,
     has_grace: bool,
     disk: Option<SmallDisk>,
+    clock: Option<SetClock>,
     /// When processes were killed, by the server's clock.
     kills: Vec<Duration>,
     pub(crate) score: Score,
@@ -35,8 +37,35 @@ pub(crate) struct Score {
     pub(crate) processes: usize,
     pub(crate) redemptions: usize,
     pub(crate) kills: usize,
+    /// How often processes were killed at each [`KillPoint`].
+    pub(crate) kill_points: [usize; KillPoint::ALL.len()],
     pub(crate) broken_answers: usize,
     pub(crate) lost: usize,
+}
+
+/// How far a process is when it is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KillPoint {
+    /// It starts.
+    Start,
+    /// A claim is recorded, or about to be; nothing is sent.
+    Claim,
+    /// The request is at the server, which thinks.
+    Request,
+    /// The answer is on its way, or just there.
+    Answer,
+    /// The answer is being stored, or was just.
+    Commit,
+}
+
+impl KillPoint {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Start,
+        Self::Claim,
+        Self::Request,
+        Self::Answer,
+        Self::Commit,
+    ];
 }
 
 impl Lane {
@@ -51,6 +80,7 @@ impl Lane {
             times,
             has_grace,
             disk: None,
+            clock: None,
             kills: Vec::new(),
             score: Score::default(),
             printed: String::new(),
@@ -62,6 +92,12 @@ impl Lane {
         if fault == Fault::FullDisk {
             self.disk = SmallDisk::mount(&self.desk);
             if self.disk.is_none() {
+                return false;
+            }
+        }
+        if fault == Fault::Clock {
+            self.clock = SetClock::make(&self.desk);
+            if self.clock.is_none() {
                 return false;
             }
         }
@@ -139,21 +175,14 @@ impl Lane {
         self.finish(calls);
     }
 
-    /// At one of the points: while it starts, while the server thinks, when the answer is there. One
-    /// command, all of them, or these and what carries their exchange.
+    /// At each of the points in turn: one command, all of them, or these and what carries their
+    /// exchange.
     fn kill(&mut self) {
+        let point = KillPoint::ALL[self.score.rounds % KillPoint::ALL.len()];
         let delay = self.seed.millis(30..=300);
         self.delay(delay);
         let calls = self.calls(2..=4);
-        match self.seed.within(0..=3) {
-            0 => pause(self.seed.millis(0..=150)),
-            1 => self.await_refresh(),
-            _ => {
-                self.await_refresh();
-                let moment = delay + self.seed.millis(0..=60);
-                pause(moment.saturating_sub(Duration::from_millis(10)));
-            }
-        }
+        self.await_point(point, delay);
         let all = self.processes();
         let killed = match self.seed.within(0..=2) {
             0 => vec![Pid::from_child(&calls[0].child)],
@@ -161,9 +190,37 @@ impl Lane {
             _ => self.processes_and_carriers(),
         };
         signal_all(&killed, Signal::KILL);
+        self.printed.push_str(&format!("killed: {point:?}\n"));
         self.kills.push(self.desk.rig.elapsed());
         self.score.kills += killed.len();
+        self.score.kill_points[point as usize] += 1;
         self.finish(calls);
+    }
+
+    /// Waits until a process is there, by what it leaves behind.
+    fn await_point(&mut self, point: KillPoint, delay: Duration) {
+        match point {
+            KillPoint::Start => pause(self.seed.millis(0..=60)),
+            KillPoint::Claim => {
+                let home = self.desk.folder.at("home/keyway/data/owners");
+                let has_owner = || std::fs::read_dir(&home).is_ok_and(|all| all.count() > 0);
+                eventually("an owner of a claim", has_owner);
+            }
+            KillPoint::Request => self.await_refresh(),
+            KillPoint::Answer => {
+                self.await_refresh();
+                pause((delay + self.seed.millis(0..=30)).saturating_sub(TEN_MILLIS));
+            }
+            KillPoint::Commit => {
+                let log = self.desk.folder.at("home/keyway/data/vault.db-wal");
+                let written = || std::fs::metadata(&log).and_then(|it| it.modified()).ok();
+                self.await_refresh();
+                let (before, until) = (written(), Instant::now() + delay + STORED);
+                while written() == before && Instant::now() < until {
+                    pause(Duration::from_millis(1));
+                }
+            }
+        }
     }
 
     /// A client or a terminal ends a bridge in the middle of an exchange.
@@ -182,33 +239,40 @@ impl Lane {
         self.finish(vec![run]);
     }
 
-    /// A second process, by whose clock it is another hour or year, comes while the first waits for
-    /// its answer; or the clock is set while one waits.
+    /// The clock is set while processes wait for an answer, for all of them and for what carries
+    /// their exchange; and a second process comes by whose clock alone it is another hour or year.
     fn clock(&mut self) {
         let delay = self.seed.millis(2000..=11_000);
         self.delay(delay);
-        let set = self.desk.folder.at("home/clock");
-        std::fs::write(&set, "+0").unwrap();
-        let first = self
-            .call()
-            .env("LD_PRELOAD", faketime())
-            .env("FAKETIME_TIMESTAMP_FILE", &set)
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-        let mut calls = vec![first.start()];
+        SetClock::set(&self.desk, 0);
+        let mut calls = self.calls(1..=2);
         self.await_refresh();
-        let step = self
-            .seed
-            .choose(&["+20", "+3600", "-3600", "+400d", "-400d"]);
-        std::fs::write(&set, step).unwrap();
+        let commands = self.processes();
+        let mut carriers = self.processes_and_carriers();
+        carriers.retain(|process| !commands.contains(process));
+        // The answer takes two seconds or more: until then its carrier is there.
+        assert!(!carriers.is_empty(), "no carrier");
+        let has_clock = |process: &Pid| SetClock::is_of(*process);
+        assert!(
+            carriers.iter().all(has_clock),
+            "a carrier with its own clock"
+        );
+        let (step, words) = self.seed.choose(&[
+            (20, "+20"),
+            (3600, "+3600"),
+            (-3600, "-3600"),
+            (34_560_000, "+400d"),
+            (-34_560_000, "-400d"),
+        ]);
+        SetClock::set(&self.desk, step);
         let ahead = self
             .call()
             .env("LD_PRELOAD", faketime())
-            .env("FAKETIME", step)
+            .env("FAKETIME", words)
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         calls.push(ahead.start());
         calls.push(self.call().start());
-        self.score.processes += calls.len();
+        self.score.processes += 2;
         self.finish(calls);
     }
 
@@ -304,24 +368,28 @@ impl Lane {
     }
 
     fn sign_in(&self) {
-        let Some(disk) = &self.disk else {
+        if self.disk.is_none() && self.clock.is_none() {
             return self.desk.sign_in();
-        };
+        }
         let _person = self.desk.person();
-        let outcome = disk
-            .program(&self.desk, &[KEYWAY, "login", "s", "--force"])
+        let outcome = self
+            .program(&["login", "s", "--force"])
             .env("BROWSER", self.desk.folder.at("home/browser"))
             .run();
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
     }
 
     fn call(&self) -> Keyway {
-        match &self.disk {
-            None => self.desk.without_browser(&CALL),
-            Some(disk) => {
-                let words: Vec<&str> = [KEYWAY].into_iter().chain(CALL).collect();
-                disk.program(&self.desk, &words)
-            }
+        self.program(&CALL)
+    }
+
+    /// Prepares a command where this person's disk and clock are.
+    fn program(&self, words: &[&str]) -> Keyway {
+        let inside: Vec<&str> = [KEYWAY].into_iter().chain(words.iter().copied()).collect();
+        match (&self.disk, &self.clock) {
+            (Some(disk), _) => disk.program(&self.desk, &inside),
+            (None, Some(clock)) => clock.program(&self.desk, &inside),
+            (None, None) => self.desk.without_browser(words),
         }
     }
 
@@ -414,6 +482,9 @@ fn faketime() -> PathBuf {
 
 const CALL: [&str; 4] = ["call", "s", "echo", "message=hello"];
 const HELLO: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
+const TEN_MILLIS: Duration = Duration::from_millis(10);
+/// After its answer came, until it is stored or never will be.
+const STORED: Duration = Duration::from_secs(2);
 /// As Auth0 and Okta have it, roughly.
 const GRACE: Duration = Duration::from_secs(60);
 /// Longer than an exchange with everything before and after it, and less than a hang.

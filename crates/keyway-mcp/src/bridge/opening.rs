@@ -41,7 +41,10 @@ pub(super) async fn open<R: ReadBytes, W: WriteBytes>(
                 let has_failed =
                     matches!(negotiated.answer, FirstAnswer::Given(Event::Failed { .. }));
                 // A call that failed may have been carried out, and is not sent elsewhere.
-                if has_failed && is_repeatable && let Some(fallback) = fallback.take() {
+                if has_failed
+                    && is_repeatable
+                    && let Some(fallback) = fallback.take()
+                {
                     negotiated.connection.link.close().await;
                     connection = fallback();
                     next = Some(frame);

@@ -1,5 +1,7 @@
 //! Why a conversation or a request in it failed.
 
+use std::time::Duration;
+
 use keyway_code::{Code, Exit, ServerState};
 use keyway_transport::TransportError;
 use serde::Deserialize;
@@ -41,6 +43,15 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// A request that was not answered within its time.
+    #[must_use]
+    pub fn timeout(method: &str, limit: Duration) -> Self {
+        Self::Timeout {
+            method: method.to_owned(),
+            seconds: limit.as_secs(),
+        }
+    }
+
     /// Returns the code used in every format.
     #[must_use]
     pub fn code(&self) -> Code {

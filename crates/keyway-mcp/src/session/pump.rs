@@ -145,7 +145,7 @@ impl Exchange {
         // not answer. A message is sent whole or not at all, wherever this stops.
         let Ok(sent) = timeout(call.timeout, self.link.send(frame)).await else {
             guard.give_up().await;
-            return Err(timed_out(call.method, call.timeout));
+            return Err(SessionError::timeout(call.method, call.timeout));
         };
         if let Err(error) = sent {
             // The task that reads the events knows why, and may be about to say so.
@@ -168,7 +168,7 @@ impl Exchange {
                 Some(()) = progressed.recv() => {}
                 () = tokio::time::sleep(call.timeout) => {
                     guard.give_up().await;
-                    return Err(timed_out(call.method, call.timeout));
+                    return Err(SessionError::timeout(call.method, call.timeout));
                 }
             }
         };
@@ -189,7 +189,7 @@ impl Exchange {
         let frame =
             Frame::new(jsonrpc::notification(method, params)).map_err(TransportError::from)?;
         let Ok(sent) = timeout(REQUEST_TIMEOUT, self.link.send(frame)).await else {
-            return Err(timed_out(method, REQUEST_TIMEOUT));
+            return Err(SessionError::timeout(method, REQUEST_TIMEOUT));
         };
         Ok(sent?)
     }
@@ -371,13 +371,6 @@ impl Exchange {
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn timed_out(method: &str, limit: Duration) -> SessionError {
-    SessionError::Timeout {
-        method: method.to_owned(),
-        seconds: limit.as_secs(),
     }
 }
 

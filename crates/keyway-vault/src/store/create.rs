@@ -32,9 +32,7 @@ impl Vault {
         match path.symlink_metadata() {
             Ok(found) if found.is_file() && found.len() == 0 => Err(lost(&path, Loss::Empty)),
             // SQLite takes a file of one byte for an empty one, and writes a database into it.
-            Ok(found) if found.is_file() && found.len() < HEADER => {
-                Err(lost(&path, Loss::Damaged))
-            }
+            Ok(found) if found.is_file() && found.len() < HEADER => Err(lost(&path, Loss::Damaged)),
             Ok(_) => Ok(true),
             Err(_) if was_there => Err(lost(&path, Loss::Missing)),
             Err(_) => Ok(false),

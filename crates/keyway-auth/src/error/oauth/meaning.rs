@@ -108,6 +108,9 @@ impl OAuthError {
     /// Returns what to do next; `SERVER` and `PLUGIN` stand for the names.
     #[must_use]
     pub fn hint(&self) -> &str {
+        if let Some(hint) = self.vault_hint() {
+            return hint;
+        }
         match self {
             Self::SignInUnderWay { .. } => "open the page, agree, and try again",
             Self::CodeOfClient { .. } => "enter the code there, agree, and try again",
@@ -157,12 +160,6 @@ impl OAuthError {
             Self::Status { .. } if !self.is_transient() => {
                 "only its operator can fix this; send them the log that this writes: keyway doctor SERVER --debug=oauth --debug-file keyway-debug.txt"
             }
-            Self::Vault {
-                hint: Some(hint), ..
-            }
-            | Self::VaultUnwritable {
-                hint: Some(hint), ..
-            } => hint,
             Self::ForeignPage { .. } => {
                 "if you know that both belong together, say so on a terminal: keyway login SERVER"
             }
@@ -193,6 +190,14 @@ impl OAuthError {
             | Self::Vault { .. }
             | Self::VaultUnwritable { .. }
             | Self::Crypto { .. } => self.code().hint(),
+        }
+    }
+
+    /// Returns what the vault itself says to do.
+    fn vault_hint(&self) -> Option<&str> {
+        match self {
+            Self::Vault { hint, .. } | Self::VaultUnwritable { hint, .. } => hint.as_deref(),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The decision: what to do when a token is refused.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_store::{Generation, GrantState};
 
@@ -17,6 +16,7 @@ use crate::oauth::refresh::Cause;
 use crate::oauth::sign_in::SignInTrigger;
 use crate::observer::{ServerEvent, Topic};
 use crate::refusal::HttpRefusal;
+use crate::timeouts::FRESH_SIGN_IN;
 
 impl Inner {
     /// Decides what to do about a refusal of the credential with this serial number.
@@ -111,7 +111,7 @@ impl Inner {
         let hint = trigger.metadata.as_deref();
         // Not by the time of day: a clock that was set back would make every sign-in a young one.
         let age = held.details.age(self.engine.clock.boot().as_ref());
-        let is_fresh = age.is_some_and(|age| age < FRESH) || held.source == Source::SignIn;
+        let is_fresh = age.is_some_and(|age| age < FRESH_SIGN_IN) || held.source == Source::SignIn;
         let is_looping = self.lock().is_looping(self.engine.clock.monotonic());
         if cause == SignInCause::Refused
             && (is_fresh || is_looping)
@@ -221,5 +221,3 @@ impl Inner {
 
 /// How often a person is asked because a server wants it, before that is told no.
 const MAX_PROMPTS: u32 = 3;
-/// A token younger than this that is refused was refused from the beginning.
-const FRESH: Duration = Duration::from_secs(120);

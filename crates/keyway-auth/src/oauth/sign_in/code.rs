@@ -17,7 +17,9 @@ use crate::oauth::registration::{Registration, register};
 use crate::oauth::settings::{GrantKind, PkceRule};
 use crate::oauth::token::Issued;
 use crate::oauth::wire::{Form, refusal_of};
-use crate::ports::{Callback, CarriedExchange, Consent, ConsentQuestion, InteractionError, Redirect};
+use crate::ports::{
+    Callback, CarriedExchange, Consent, ConsentQuestion, InteractionError, Redirect,
+};
 use crate::timeouts::CONSENT_TIMEOUT;
 
 /// A client, and the listener for the answer to its request.

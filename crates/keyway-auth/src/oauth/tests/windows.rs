@@ -57,7 +57,11 @@ fn whether_a_refused_token_was_just_issued_is_not_told_by_the_time_of_day() {
     kit.honest.reset();
     let later = kit.process(&kit.other_shelf());
     assert_eq!(kit.call(&later).unwrap(), 200);
-    assert_eq!(kit.person.windows(), 2, "it is old, and the person is asked");
+    assert_eq!(
+        kit.person.windows(),
+        2,
+        "it is old, and the person is asked"
+    );
     refuse_everything(&kit);
     kit.clock.set_back(Duration::ZERO);
     let another = kit.process(&kit.other_shelf());

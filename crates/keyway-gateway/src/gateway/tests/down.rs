@@ -269,9 +269,8 @@ async fn client_without_a_session_gets_tools_while_its_server_is_down() {
         client.post("/mcp/a/one", &modern(method, params)).await
     };
     // Another client saw its tools before.
-    let seen = RawValue::from_string(
-        r#"{"name":"kept","inputSchema":{"type":"object"}}"#.to_owned(),
-    );
+    let seen =
+        RawValue::from_string(r#"{"name":"kept","inputSchema":{"type":"object"}}"#.to_owned());
     leaving.tools.remember(&[seen.unwrap()]);
     leaving.is_down.store(true, Ordering::SeqCst);
     let found = ask("server/discover", "").await;

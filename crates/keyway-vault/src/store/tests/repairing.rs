@@ -223,7 +223,10 @@ fn whole_pages_of_a_file_that_was_cut_off_are_kept_and_the_rest_is_named() {
     let repaired = repair(&home).unwrap();
     let kept = repaired.contents.entries;
     assert!(kept > 5, "{kept} kept, {:?} gone", repaired.lost);
-    assert!(!repaired.lost.is_empty(), "some were on the pages that are gone");
+    assert!(
+        !repaired.lost.is_empty(),
+        "some were on the pages that are gone"
+    );
     let previous = repaired.previous.unwrap();
     assert_eq!(fs::read(previous).unwrap(), before, "not written to");
     let vault = home.open();
