@@ -11,6 +11,7 @@ mod authorizer;
 mod binding;
 mod blocking;
 mod cache_lifetime;
+mod carried;
 mod client;
 mod details;
 mod discovery;
@@ -53,9 +54,9 @@ mod wire;
 pub use self::account_pin::AccountPin;
 pub use self::authorizer::{OAuth, PromptPolicy};
 pub use self::binding::SignInBinding;
+pub use self::carried::settle;
 pub use self::engine::{Ports, Server, SignInStores};
 pub use self::exchange::exchange;
-pub use self::refresh::settle;
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;
@@ -65,7 +66,7 @@ pub use self::settings::{
     ClientSettings, DpopRule, Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope,
     ResourceRule, Settings,
 };
-pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview, settle_sign_in};
+pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::{SignIn, UnstoredRenewal, UnstoredSignIn};
 pub use crate::document::DocumentError;

@@ -16,7 +16,7 @@ use crate::helper_fault::HelperFault;
 
 pub use keyway_store::{DocumentCache, RecordStore};
 
-pub use self::carrier::{CarriedClaim, CarriedExchange, CarriedSignIn, ExchangeCarrier};
+pub use self::carrier::{Carried, CarriedExchange, ExchangeCarrier};
 pub use self::consent::{
     Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, ForeignPage, Interaction,
     InteractionError, Redirect, ShownCode, Turn,

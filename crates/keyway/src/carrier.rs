@@ -4,7 +4,7 @@
 //! The process is this program, started once more, in a session of its own, and no child of ours. It
 //! gets one claim, or one sign-in that a person agreed to, over a socket that only both have, sends
 //! the request, and ends when the claim does, or when the sign-in is stored. What it does when we are
-//! gone is [`keyway_auth::oauth::settle`] and [`keyway_auth::oauth::settle_sign_in`].
+//! gone is [`keyway_auth::oauth::settle`].
 
 mod message;
 mod process;
@@ -15,11 +15,10 @@ use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::{
-    CarriedClaim, CarriedExchange, CarriedSignIn, ExchangeCarrier, HttpFailure, HttpRequest,
-    HttpResponse,
+    Carried, CarriedExchange, ExchangeCarrier, HttpFailure, HttpRequest, HttpResponse,
 };
 use keyway_secret::Secret;
-use keyway_store::{ClaimId, GrantKey};
+use keyway_store::ClaimId;
 use keyway_transport::{HttpClient, Launcher};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
@@ -48,7 +47,8 @@ pub(crate) struct ProcessCarrier {
 }
 
 impl ProcessCarrier {
-    async fn start(&self, job: Job) -> io::Result<CarrierProcess> {
+    async fn start(&self, carried: &Carried) -> io::Result<CarrierProcess> {
+        let job = self.job(carried)?;
         let (launcher, environment) = (self.launcher.clone(), self.environment.clone());
         // It waits for a process, for some milliseconds.
         let started = tokio::task::spawn_blocking(move || launcher.start_detached(environment));
@@ -62,34 +62,16 @@ impl ProcessCarrier {
         }
     }
 
-    /// Hands a claim over, or a sign-in, which has none.
-    async fn hand_over(
-        &self,
-        grant: &GrantKey,
-        claim: Option<ClaimId>,
-        state: Secret<Vec<u8>>,
-    ) -> Option<Arc<dyn CarriedExchange>> {
-        let job = self.job(grant, claim, state).ok()?;
-        let started = timeout(CARRIER_START_TIMEOUT, self.start(job)).await;
-        let process = started.ok()?.ok()?;
-        Some(Arc::new(process))
-    }
-
-    fn job(
-        &self,
-        grant: &GrantKey,
-        claim: Option<ClaimId>,
-        state: Secret<Vec<u8>>,
-    ) -> io::Result<Job> {
+    fn job(&self, carried: &Carried) -> io::Result<Job> {
         let vault = self.vault.get().map_err(io::Error::other)?;
         let network = self.http.settings().ok_or(io::ErrorKind::Unsupported)?;
         Ok(Job {
             folders: self.vault.folders().into(),
             key: vault.unlocked_key().to_bytes().into(),
-            profile: grant.profile().to_owned(),
-            grant: grant.name(),
-            claim: claim.map(ClaimId::get),
-            state: state.into(),
+            profile: carried.grant.profile().to_owned(),
+            grant: carried.grant.name(),
+            claim: carried.claim.map(ClaimId::get),
+            state: carried.state.clone().into(),
             client_name: self.client_name.clone(),
             network: Network::from(&network),
             server: self.server.clone(),
@@ -99,22 +81,11 @@ impl ProcessCarrier {
 }
 
 impl ExchangeCarrier for ProcessCarrier {
-    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+    fn take(&self, carried: Carried) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
         Box::pin(async move {
-            let CarriedClaim {
-                grant, id, state, ..
-            } = claim;
-            self.hand_over(&grant, Some(id), state).await
-        })
-    }
-
-    fn take_sign_in(
-        &self,
-        sign_in: CarriedSignIn,
-    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
-        Box::pin(async move {
-            let CarriedSignIn { grant, state, .. } = sign_in;
-            self.hand_over(&grant, None, state).await
+            let started = timeout(CARRIER_START_TIMEOUT, self.start(&carried)).await;
+            let process = started.ok()?.ok()?;
+            Some(Arc::new(process) as Arc<dyn CarriedExchange>)
         })
     }
 }

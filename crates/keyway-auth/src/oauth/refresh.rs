@@ -45,7 +45,7 @@ use crate::timeouts::{
     CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
 };
 
-pub use self::carrying::settle;
+pub(super) use self::carrying::settle;
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ mod given;
 mod replace;
 mod unattended;
 
-pub use self::carrying::settle_sign_in;
+pub(super) use self::carrying::settle;
 pub use self::dry_run::SignInPreview;
 pub use self::given::{CheckedTokens, GivenTokens};
 

@@ -25,27 +25,15 @@ use crate::future::BoxFuture;
 
 /// Takes claims over, so that their exchanges survive the end of this process.
 pub trait ExchangeCarrier: Send + Sync + Debug {
-    /// Hands a claim over: when this returns something, the claim belongs to the carrier.
+    /// Hands a claim or a new sign-in over, before its first request: when this returns something,
+    /// it belongs to the carrier.
     ///
     /// `None` if that did not succeed. Then it need not be known which of both has the claim; the
     /// caller gives it back, and sends its request by itself under another.
     ///
     /// Cancel safety: as for `None`: it is not known which of both has the claim. A carrier that
     /// took it ends it when it finds that its caller is gone.
-    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>>;
-
-    /// Hands the exchange of a new sign-in over, before its first request: its tokens are stored by
-    /// the carrier if this process does not live to do it.
-    ///
-    /// `None` if that did not succeed, and by default: then the caller sends its request by itself.
-    ///
-    /// Cancel safety: a carrier that took it finds that its caller is gone, and nothing was sent.
-    fn take_sign_in(
-        &self,
-        _sign_in: CarriedSignIn,
-    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
-        Box::pin(std::future::ready(None))
-    }
+    fn take(&self, carried: Carried) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>>;
 }
 
 /// A claim or a new sign-in that a carrier owns. Dropping this leaves it to the carrier to end the
@@ -74,40 +62,27 @@ pub trait CarriedExchange: Send + Sync + Debug {
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A claim on a refresh token, with everything that ends it properly.
+/// A claim on a refresh token, or a new sign-in that is about to be exchanged for tokens, with
+/// everything that ends it properly.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct CarriedClaim {
+pub struct Carried {
     /// Of which sign-in.
     pub grant: GrantKey,
-    /// The claim.
-    pub id: ClaimId,
-    /// What [`settle`](crate::oauth::settle) needs to know besides; the refresh token is in it.
+    /// The claim; a new sign-in has none.
+    pub claim: Option<ClaimId>,
+    /// What [`settle`](crate::oauth::settle) needs to know besides; a refresh token is in it.
     pub state: Secret<Vec<u8>>,
 }
 
-impl CarriedClaim {
-    /// Puts a claim together again on the carrier's side.
+impl Carried {
+    /// Puts it together again on the carrier's side.
     #[must_use]
-    pub const fn new(grant: GrantKey, id: ClaimId, state: Secret<Vec<u8>>) -> Self {
-        Self { grant, id, state }
-    }
-}
-
-/// A new sign-in that is about to be exchanged for tokens.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct CarriedSignIn {
-    /// Under which it is stored.
-    pub grant: GrantKey,
-    /// What [`settle_sign_in`](crate::oauth::settle_sign_in) needs to know besides.
-    pub state: Secret<Vec<u8>>,
-}
-
-impl CarriedSignIn {
-    /// Puts a sign-in together again on the carrier's side.
-    #[must_use]
-    pub const fn new(grant: GrantKey, state: Secret<Vec<u8>>) -> Self {
-        Self { grant, state }
+    pub const fn new(grant: GrantKey, claim: Option<ClaimId>, state: Secret<Vec<u8>>) -> Self {
+        Self {
+            grant,
+            claim,
+            state,
+        }
     }
 }

@@ -13,11 +13,9 @@ use std::io;
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
 
-use keyway_auth::oauth::{
-    ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle, settle_sign_in,
-};
-use keyway_auth::ports::{CarriedClaim, CarriedSignIn};
-use keyway_secret::{Secret, SystemClock};
+use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle};
+use keyway_auth::ports::Carried;
+use keyway_secret::SystemClock;
 use keyway_store::{ClaimId, GrantKey, GrantStore as _};
 use keyway_transport::{HttpClient, OAuthHttp, harden_self};
 use keyway_vault::{KeySources, UnlockedKey, Vault};
@@ -64,47 +62,6 @@ fn ignore_signals() -> io::Result<[Signal; 4]> {
     ])
 }
 
-/// What a carrier has taken over.
-enum Carried {
-    Claim(CarriedClaim),
-    SignIn(CarriedSignIn),
-}
-
-impl Carried {
-    /// Takes it over; fails if that is not possible any more, or could not be stored.
-    fn adopt(
-        vault: &Vault,
-        grant: GrantKey,
-        claim: Option<i64>,
-        state: Secret<Vec<u8>>,
-    ) -> io::Result<Self> {
-        let Some(claim) = claim.map(ClaimId::new) else {
-            // The process that asked the person has reserved room as well; its own goes with it.
-            vault.reserve(&grant).map_err(io::Error::other)?;
-            return Ok(Self::SignIn(CarriedSignIn::new(grant, state)));
-        };
-        let adopted = vault.adopt_claim(&grant, claim);
-        if !adopted.map_err(io::Error::other)? {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        Ok(Self::Claim(CarriedClaim::new(grant, claim, state)))
-    }
-
-    const fn grant(&self) -> &GrantKey {
-        match self {
-            Self::Claim(claim) => &claim.grant,
-            Self::SignIn(sign_in) => &sign_in.grant,
-        }
-    }
-
-    async fn settle(&self, sent: Option<SentRequest>, ports: Ports) {
-        match self {
-            Self::Claim(claim) => settle(claim, sent, ports).await,
-            Self::SignIn(sign_in) => settle_sign_in(sign_in, sent, ports).await,
-        }
-    }
-}
-
 /// A carrier that owns a claim or a sign-in.
 struct Carrier {
     carried: Carried,
@@ -130,7 +87,18 @@ impl Carrier {
         };
         let kept = Arc::new(KeptVault::new(folders, Box::new(open)));
         let vault = kept.get().map_err(io::Error::other)?;
-        let carried = Carried::adopt(&vault, grant, job.claim, job.state.0)?;
+        let carried = Carried::new(grant, job.claim.map(ClaimId::new), job.state.0);
+        let is_adopted = match carried.claim {
+            Some(claim) => vault.adopt_claim(&carried.grant, claim),
+            // The process that asked the person has reserved room as well; its own goes with it.
+            None => vault
+                .reserve(&carried.grant)
+                .map(|()| true)
+                .map_err(Into::into),
+        };
+        if !is_adopted.map_err(io::Error::other)? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let identity = identity(job.client_name);
         let stores = Stores::of_vault(&kept, &job.profile, &identity);
         let stores = SignInStores::new(stores.grants, stores.registrations, stores.documents);
@@ -160,13 +128,13 @@ impl Carrier {
                     drop(write(stream, &FromCarrier::of(&answer)).await);
                     sent = Some(SentRequest::new(details.0, answer));
                 }
-                Ok(ToCarrier::End) => return self.vault.leave_claim(self.carried.grant()),
+                Ok(ToCarrier::End) => return self.vault.leave_claim(&self.carried.grant),
                 Err(_) => break,
             }
         }
-        self.carried.settle(sent, self.ports).await;
+        settle(&self.carried, sent, self.ports).await;
         // A sign-in that came to nothing has not used its room.
-        self.vault.leave_claim(self.carried.grant());
+        self.vault.leave_claim(&self.carried.grant);
     }
 }
 

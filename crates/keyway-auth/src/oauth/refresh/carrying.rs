@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use keyway_secret::Secret;
-use keyway_store::{Fingerprint, Generation, GrantKey};
+use keyway_store::{ClaimId, Fingerprint, Generation, GrantKey};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -17,7 +17,7 @@ use crate::oauth::engine::{OAuthEngine, Ports, Server};
 use crate::oauth::secret_serde;
 use crate::oauth::sent_request::SentRequest;
 use crate::oauth::settings::Settings;
-use crate::ports::{CarriedClaim, CarriedExchange, ExchangeCarrier};
+use crate::ports::{Carried, CarriedExchange, ExchangeCarrier};
 use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE};
 
 impl OAuthEngine {
@@ -37,27 +37,27 @@ impl OAuthEngine {
             is_configured: claimed.origin == Origin::Configured,
         };
         let id = claimed.claim.id();
-        let claim = CarriedClaim::new(self.server.key.clone(), id, state.encode());
+        let claim = Carried::new(self.server.key.clone(), Some(id), state.encode());
         carrier.take(claim).await
     }
 }
 
-/// Ends a claim whose process is gone: stores the tokens that its last request brought, or records
-/// what became of it. Goes on until the store has taken it.
-///
-/// `sent` is the last request; `None` if none was sent, and then the claim is given back.
-///
-/// Cancel safety: dropping the future loses tokens that are not stored yet.
-pub async fn settle(claim: &CarriedClaim, sent: Option<SentRequest>, ports: Ports) {
-    let Some(state) = CarriedState::decode(&claim.state) else {
+/// Ends a claim whose process is gone.
+pub(in crate::oauth) async fn settle(
+    carried: &Carried,
+    claim: ClaimId,
+    sent: Option<SentRequest>,
+    ports: Ports,
+) {
+    let Some(state) = CarriedState::decode(&carried.state) else {
         return;
     };
-    let engine = state.engine(claim.grant.clone(), ports);
+    let engine = state.engine(carried.grant.clone(), ports);
     let refresh = state.refresh.clone();
     let refresh = refresh.unwrap_or_else(|| Secret::new(String::new()));
     let fingerprint = Fingerprint::new(state.fingerprint);
     let now = engine.clock.monotonic();
-    let own = OwnClaim::carried(claim.id, refresh, fingerprint, now);
+    let own = OwnClaim::carried(claim, refresh, fingerprint, now);
     let claimed = Claimed {
         generation: Generation::new(state.generation),
         before: &state.details,

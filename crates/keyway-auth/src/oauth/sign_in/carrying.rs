@@ -28,7 +28,7 @@ use crate::oauth::sent_request::SentRequest;
 use crate::oauth::settings::Settings;
 use crate::oauth::token::Issued;
 use crate::oauth::wire::Wire;
-use crate::ports::{CarriedExchange, CarriedSignIn};
+use crate::ports::{Carried, CarriedExchange};
 use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE};
 
 impl OAuthEngine {
@@ -47,8 +47,8 @@ impl OAuthEngine {
             url: self.server.url.clone(),
             over: generation(stored.as_ref()).map(Generation::get),
         };
-        let sign_in = CarriedSignIn::new(self.server.key.clone(), state.encode());
-        let Some(carried) = carrier.take_sign_in(sign_in).await else {
+        let sign_in = Carried::new(self.server.key.clone(), None, state.encode());
+        let Some(carried) = carrier.take(sign_in).await else {
             return Ok((self.wire.clone(), None));
         };
         let details = self.details(prepared, client)?.encode();
@@ -57,20 +57,16 @@ impl OAuthEngine {
     }
 }
 
-/// Stores the tokens of a sign-in whose process is gone. Goes on until the store has taken them.
-///
-/// `sent` is the last request; `None` if none was sent.
-///
-/// Cancel safety: dropping the future loses tokens that are not stored yet.
-pub async fn settle_sign_in(sign_in: &CarriedSignIn, sent: Option<SentRequest>, ports: Ports) {
-    let state = CarriedState::decode(&sign_in.state);
+/// Stores the tokens of a sign-in whose process is gone.
+pub(in crate::oauth) async fn settle(carried: &Carried, sent: Option<SentRequest>, ports: Ports) {
+    let state = CarriedState::decode(&carried.state);
     let (Some(state), Some(sent)) = (state, sent) else {
         return;
     };
     let Some(details) = Details::decode(sent.details.expose()) else {
         return;
     };
-    let engine = state.engine(sign_in.grant.clone(), ports);
+    let engine = state.engine(carried.grant.clone(), ports);
     // A code that was refused, or whose answer was lost, is of no use to any process.
     let Ok(issued) = engine.read_answer(&details, &sent) else {
         return;

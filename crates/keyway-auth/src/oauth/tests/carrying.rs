@@ -10,18 +10,17 @@ use keyway_store::{Claim, GrantState, GrantStore as _};
 use super::{eventually, is_a_chain, redeemed};
 use crate::BoxFuture;
 use crate::oauth::testing::{Kit, Reply, TOKEN, World};
-use crate::oauth::{OAuth, SentRequest, settle, settle_sign_in};
+use crate::oauth::{OAuth, SentRequest, settle};
 use crate::ports::{
-    CarriedClaim, CarriedExchange, CarriedSignIn, ExchangeCarrier, HttpClient as _, HttpFailure,
-    HttpRequest, HttpResponse, Tasks as _,
+    Carried, CarriedExchange, ExchangeCarrier, HttpClient as _, HttpFailure, HttpRequest,
+    HttpResponse, Tasks as _,
 };
 
 /// A carrier in this process, which keeps what it was handed.
 #[derive(Debug)]
 struct Carrier {
     world: Arc<World>,
-    claim: Mutex<Option<CarriedClaim>>,
-    sign_in: Mutex<Option<CarriedSignIn>>,
+    carried: Mutex<Option<Carried>>,
     sent: Mutex<Option<SentRequest>>,
     ended: AtomicU32,
 }
@@ -31,17 +30,8 @@ struct Carrier {
 struct Half(Arc<Carrier>);
 
 impl ExchangeCarrier for Half {
-    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
-        *self.0.claim.lock().unwrap() = Some(claim);
-        let exchange: Arc<dyn CarriedExchange> = Arc::new(Self(Arc::clone(&self.0)));
-        Box::pin(std::future::ready(Some(exchange)))
-    }
-
-    fn take_sign_in(
-        &self,
-        sign_in: CarriedSignIn,
-    ) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
-        *self.0.sign_in.lock().unwrap() = Some(sign_in);
+    fn take(&self, carried: Carried) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        *self.0.carried.lock().unwrap() = Some(carried);
         let exchange: Arc<dyn CarriedExchange> = Arc::new(Self(Arc::clone(&self.0)));
         Box::pin(std::future::ready(Some(exchange)))
     }
@@ -70,8 +60,7 @@ impl CarriedExchange for Half {
 fn carried(kit: &mut Kit) -> Arc<Carrier> {
     let carrier = Arc::new(Carrier {
         world: Arc::clone(&kit.world),
-        claim: Mutex::default(),
-        sign_in: Mutex::default(),
+        carried: Mutex::default(),
         sent: Mutex::default(),
         ended: AtomicU32::new(0),
     });
@@ -117,7 +106,7 @@ fn dies_at(answer: Reply) -> (Kit, Arc<Carrier>) {
 /// Lets the carrier do what is left, with its own handle to the vault.
 fn settled(kit: &Kit, carrier: &Carrier) {
     let shelf = kit.other_shelf();
-    let claim = carrier.claim.lock().unwrap().clone().unwrap();
+    let claim = carrier.carried.lock().unwrap().clone().unwrap();
     let sent = carrier.sent.lock().unwrap().take();
     kit.run(settle(&claim, sent, kit.ports(&shelf)));
 }
@@ -144,7 +133,7 @@ fn tokens_are_stored_by_the_carrier_if_the_process_is_gone() {
 struct Absent;
 
 impl ExchangeCarrier for Absent {
-    fn take(&self, _: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+    fn take(&self, _: Carried) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
         Box::pin(std::future::ready(None))
     }
 }
@@ -215,14 +204,6 @@ fn claim_of_which_nothing_was_sent_is_given_back() {
     assert_eq!((claim.lost_answers, claim.interrupted), (0, 0));
 }
 
-/// Lets the carrier do what is left of a sign-in, with its own handle to the vault.
-fn sign_in_settled(kit: &Kit, carrier: &Carrier) {
-    let shelf = kit.other_shelf();
-    let sign_in = carrier.sign_in.lock().unwrap().clone().unwrap();
-    let sent = carrier.sent.lock().unwrap().take();
-    kit.run(settle_sign_in(&sign_in, sent, kit.ports(&shelf)));
-}
-
 /// Begins a sign-in, and ends the process at the moment when its tokens reach the carrier.
 fn sign_in_dies(kit: &Kit, carrier: &Carrier) {
     let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
@@ -245,7 +226,7 @@ fn first_sign_in_is_stored_by_the_carrier_if_the_process_is_gone() {
     let carrier = carried(&mut kit);
     sign_in_dies(&kit, &carrier);
     assert_eq!(kit.stored_access(), "");
-    sign_in_settled(&kit, &carrier);
+    settled(&kit, &carrier);
     assert_eq!(kit.stored_access(), "at-1");
     assert_eq!(carrier.ended.load(Ordering::SeqCst), 0);
     // And what is stored can be renewed: issuer, client and endpoint are there.
@@ -266,11 +247,13 @@ fn sign_in_that_the_process_stored_is_not_stored_again_over_its_successor() {
     assert_eq!(carrier.ended.load(Ordering::SeqCst), 1, "it is told");
     kit.honest.reset();
     let sent = carrier.sent.lock().unwrap().take();
+    let sign_in = carrier.carried.lock().unwrap().take();
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.stored_access(), "at-2");
     // A carrier that was stopped meanwhile, and did not hear it.
     *carrier.sent.lock().unwrap() = sent;
-    sign_in_settled(&kit, &carrier);
+    *carrier.carried.lock().unwrap() = sign_in;
+    settled(&kit, &carrier);
     assert_eq!(kit.stored_access(), "at-2");
     is_a_chain(&kit);
 }
@@ -284,7 +267,7 @@ fn code_that_was_refused_leaves_the_earlier_sign_in_as_it_was() {
         .answer(TOKEN, |_| Reply::error(400, "invalid_grant"));
     assert!(kit.run(oauth.sign_in(None)).is_err());
     assert_eq!(kit.world.redeemed("authorization_code").len(), 2);
-    sign_in_settled(&kit, &carrier);
+    settled(&kit, &carrier);
     assert_eq!(kit.stored_access(), "at-1");
 }
 
