@@ -47,7 +47,9 @@ impl Exit {
         match self {
             Self::Done => "Success; `check` found nothing worse than warnings",
             Self::Failed => "Failure, or `check` found an error; also a path that cannot be read",
-            Self::Usage => "Wrong usage: an unknown flag, a value that is not allowed",
+            Self::Usage => {
+                "Wrong usage: an unknown flag, a value that is not allowed, a server or tool that does not exist"
+            }
             Self::SignInNeeded => "Sign-in is needed and cannot be asked for here",
             Self::NotTrusted => {
                 "The entry is not approved; nothing was run or sent. Also: a file that it runs changed while it was started"

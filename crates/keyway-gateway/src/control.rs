@@ -80,6 +80,8 @@ impl Control {
     }
 
     /// Answers a request; refuses one that did not come over the private socket.
+    ///
+    /// Cancel safety: an action that was begun may have taken effect; a sign-in continues.
     pub async fn answer(&self, mut request: Inbound) -> Reply {
         if request.peer != Peer::SameUser {
             return answers::problem(StatusCode::FORBIDDEN, SOCKET_ONLY);

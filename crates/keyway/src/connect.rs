@@ -11,20 +11,19 @@ use keyway_code::Code;
 use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{Resolved, ServerSpec};
 use keyway_secret::Secret;
-#[cfg(feature = "stdio")]
-use keyway_transport::IsolationLevel;
 use keyway_transport::{ChildEnv, ChildKind, EnvRules, HostEnv};
 use thiserror::Error;
 
+pub use keyway_auth::ports::HttpFailure;
 pub use keyway_auth::{AuthError, BoxFuture, HelperFault, HttpRefusal};
 #[cfg(all(feature = "stdio", target_os = "linux"))]
 pub use keyway_transport::is_started_by_keyway;
 pub use keyway_transport::{
-    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, ProxySettings,
-    RootCertificates, TransportError, harden_self,
+    AuthorizedClient, ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Log,
+    LogFile, ProxySettings, ResponseBody, RootCertificates, TransportError, harden_self,
 };
 #[cfg(feature = "stdio")]
-pub use keyway_transport::{Isolation, Launcher};
+pub use keyway_transport::{Isolation, IsolationLevel, Launcher};
 
 pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
 pub(crate) use self::fingerprint::{FingerprintContext, of as fingerprint_of};

@@ -8,7 +8,7 @@
 mod event;
 mod stream;
 
-pub use keyway_auth::{ServerEvent, ServerObserver, Topic};
+pub use keyway_auth::{Observer, ServerEvent, ServerObserver, Topic};
 use keyway_code::Code;
 use keyway_config::declared::EntryFault;
 use keyway_config::document::Entry;

@@ -209,6 +209,9 @@ impl<'a> HandOuts<'a> {
     /// # Errors
     ///
     /// Returns a [`HandOutError`]; nothing goes out then.
+    ///
+    /// Cancel safety: nothing goes out. A renewal that it started continues, and a helper that it
+    /// started is killed.
     pub async fn headers(
         &self,
         server: &Approved<Plan>,

@@ -338,6 +338,8 @@ impl Host {
     }
 
     /// Adds to a question what of the confinement is in force here.
+    ///
+    /// Cancel safety: as [`Self::protection`].
     pub async fn with_protection(&self, question: Question) -> Question {
         let protection = match question.confinement() {
             Some(confinement) => self.protection(confinement).await,
@@ -348,6 +350,9 @@ impl Host {
 
     /// Finds out what of a confinement is in force here, without starting a program of a plugin;
     /// `None` where programs are not built in. Known from the second time on.
+    ///
+    /// Cancel safety: a program of our own that tries the confinement is ended; nothing is noted, and
+    /// the next call tries again.
     pub async fn protection(&self, confinement: &Confinement) -> Option<Protection> {
         #[cfg(feature = "stdio")]
         return Some(self.programs.protection(confinement).await);

@@ -47,8 +47,20 @@
 //! the code `not-built-in`.
 //!
 //! Every port of the host can be replaced: see [`HostBuilder`]. The process environment is looked at
-//! only where a port was left to its default.
+//! only where a port was left to its default. Types of other crates of Keyway that its functions take
+//! or return are found here as well, so that a host depends on this crate alone:
+//!
+//! ```
+//! use keyway::code::{Code, Exit, Fixer, Stage};
+//! use keyway::config::environment::Environment;
+//! use keyway::connect::{AuthorizedClient, Log, LogFile};
+//! use keyway::events::Observer;
+//! use keyway::runtime::Tasks;
+//! # fn used(_: (Code, Exit, Fixer, Stage), _: (AuthorizedClient, Log, LogFile)) {}
+//! # fn ports(_: &dyn Environment, _: &dyn Observer, _: &dyn Tasks) {}
+//! ```
 
+pub use keyway_code as code;
 pub use keyway_config as config;
 pub use keyway_mcp as mcp;
 pub use keyway_secret as secret;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::time::{Instant, SystemTime};
 
 use keyway_auth::BoxFuture;
-use keyway_auth::ports::{Hold, Tasks};
+pub use keyway_auth::ports::{Hold, Tasks};
 #[cfg(feature = "stdio")]
 use keyway_secret::{BootTime, Clock};
 

@@ -141,6 +141,8 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
     bridges.replace(&mut work, chosen.path.as_deref())?;
     if work.added().is_empty() {
         context.print_aside("nothing to do\n");
+        // What keeps the client from using its entries does so still.
+        arguments.warn_shadowed(context, work.file().client(), &work.names())?;
         return Ok(Exit::Done);
     }
     let mut shown = bridges.diff();

@@ -15,6 +15,8 @@ pub struct Installation {
     records: Receipts,
     /// What this adds.
     receipts: Vec<Receipt>,
+    /// The entries that were put and were there already.
+    present: Vec<String>,
 }
 
 impl Installation {
@@ -28,6 +30,7 @@ impl Installation {
             file: ClientFile::read(client, path)?,
             records: Receipts::open(data)?,
             receipts: Vec::new(),
+            present: Vec::new(),
         })
     }
 
@@ -48,10 +51,12 @@ impl Installation {
         self.receipts.iter().map(|it| it.inserted.as_str())
     }
 
-    /// Returns the names of the entries that were added and are not written yet.
+    /// Returns the names of the entries that were put: those that are not written yet, and those
+    /// that were there already.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.receipts.iter().map(|it| it.name.clone()).collect()
+        let added = self.receipts.iter().map(|it| it.name.clone());
+        added.chain(self.present.iter().cloned()).collect()
     }
 
     /// Adds an entry for a server, unless it is there.
@@ -70,6 +75,7 @@ impl Installation {
         let mut is_new_file = false;
         if let Some(there) = entries.iter().find(|entry| entry.name == name) {
             if there.is(entry) {
+                self.present.push(name);
                 return Ok(());
             }
             let ours = self.records.all.iter().rev().find(|receipt| {

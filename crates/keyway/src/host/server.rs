@@ -14,7 +14,7 @@ use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, NoHandler, Session, SessionError};
 use keyway_mcp::timeouts::PACKAGE_START_TIMEOUT;
-use keyway_transport::TransportError;
+use keyway_transport::{AuthorizedClient, TransportError};
 use tokio::time::timeout;
 
 use super::Host;
@@ -233,8 +233,49 @@ impl Approved<Plan> {
         connected.map_err(|error| self.not_connected(error))
     }
 
+    /// Prepares a client that sends HTTP requests of the host's own to the server, with the server's
+    /// credential: to its origin and nowhere else. Nothing is sent yet.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = keyway_testkit::Upstream::start(|request| {
+    /// #     let is_known = request.header("x-api-key") == Some("k-1");
+    /// #     keyway_testkit::Answer::empty(if is_known { 204 } else { 401 })
+    /// # });
+    /// # let entry = format!(
+    /// #     r#"{{"mcpServers": {{"docs": {{"type": "http", "url": "{}",
+    /// #         "headers": {{"X-Api-Key": "${{DOCS_KEY}}"}}}}}}}}"#,
+    /// #     service.url("/mcp")
+    /// # );
+    /// # let plugin = keyway_testkit::Folder::new().file(".mcp.json", entry);
+    /// # let variables = keyway::config::environment::Variables::from_pairs([("DOCS_KEY", "k-1")]);
+    /// # let host = keyway::Host::builder().overrides(variables).without_vault().build()?;
+    /// let server = host.load(plugin.path())?.plan("docs")?.dangerous_approve_unasked()?;
+    /// let client = server.authorized_client()?;
+    /// let answer = client.send(http::Request::get("/files/1").body(Default::default())?).await?;
+    /// assert_eq!(answer.status(), 204);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Unusable`] if the entry has no address, and [`Error::Talk`] if it must not be
+    /// reached.
+    pub fn authorized_client(&self) -> Result<AuthorizedClient, Error> {
+        let failed = |error| self.not_connected(ConnectError::Transport(error));
+        let authorizer = self.authorizer()?;
+        match &self.spec.endpoint {
+            SpecEndpoint::Remote(remote) => {
+                let url = remote.address.url();
+                AuthorizedClient::new(&self.host().http, url, authorizer).map_err(failed)
+            }
+            _ => Err(self.not_connected(ConnectError::NotConfigured)),
+        }
+    }
+
     /// Returns what a request to the server is authenticated by.
-    #[cfg(feature = "vault")]
     pub(crate) fn authorizer(&self) -> Result<Arc<dyn Authorizer>, Error> {
         match &self.spec.endpoint {
             SpecEndpoint::Remote(remote) => {
