@@ -46,6 +46,7 @@ pub use self::ancestry::is_started_by_keyway;
 pub use self::detached::detached;
 pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
+pub use self::known_folders::KnownFolders;
 pub(crate) use self::process::{ExitWatch, Process};
 use self::report::Report;
 pub(crate) use self::spec::LaunchMode;
@@ -169,7 +170,8 @@ impl Launcher {
         let hidden = match program.isolation.profile {
             IsolationProfile::None => Vec::new(),
             _ => {
-                let mut hidden = known_folders::identify(&program.isolation.hidden)?;
+                let known = &program.isolation.known_folders;
+                let mut hidden = known.identify(&program.isolation.hidden)?;
                 hidden.extend(known_folders::find_others(&program.isolation.also_hidden));
                 hidden
             }

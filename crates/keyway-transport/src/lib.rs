@@ -68,8 +68,8 @@ pub use self::http_client::{
 pub use self::launch::is_started_by_keyway;
 #[cfg(feature = "stdio")]
 pub use self::launch::{
-    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LaunchError, LaunchStage,
-    Launcher, OnReduced, Program, detached, take_over,
+    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, KnownFolders, LaunchError,
+    LaunchStage, Launcher, OnReduced, Program, detached, take_over,
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;

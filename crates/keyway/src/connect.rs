@@ -23,7 +23,7 @@ pub use keyway_transport::{
     LogFile, ProxySettings, ResponseBody, RootCertificates, TransportError, harden_self,
 };
 #[cfg(feature = "stdio")]
-pub use keyway_transport::{Isolation, IsolationLevel, Launcher};
+pub use keyway_transport::{Isolation, IsolationLevel, KnownFolders, Launcher};
 
 pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
 pub(crate) use self::fingerprint::{FingerprintContext, of as fingerprint_of};

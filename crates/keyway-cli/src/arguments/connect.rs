@@ -5,11 +5,11 @@ mod setting_prompt;
 mod skipped_entries;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use keyway::approval::Ledger;
-use keyway::connect::{Isolation, harden_self};
+use keyway::connect::{Isolation, KnownFolders, harden_self};
 use keyway::error::LoadError;
 use keyway::examination::why_skipped;
 use keyway::host::keyway_folders;
@@ -283,7 +283,10 @@ pub(crate) fn variables_host(env_file: Option<&Path>) -> Result<Host, CliError> 
 
 /// Returns what every child is kept from, beside the folders of the vault.
 pub(crate) fn isolation() -> Isolation {
+    // One for all hosts of this process: a folder that one of them has met is known to the next.
+    static KNOWN: OnceLock<KnownFolders> = OnceLock::new();
     let mut isolation = Isolation::default();
+    isolation.known_folders = KNOWN.get_or_init(KnownFolders::default).clone();
     let credential = ProcessEnvironment::key_credential();
     let folder = credential.and_then(|path| Some(path.parent()?.to_owned()));
     isolation.hidden.extend(folder);

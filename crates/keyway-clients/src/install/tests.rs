@@ -256,6 +256,14 @@ fn an_entry_of_the_same_name_is_replaced_and_comes_back() {
         Some("[mcp_servers.docs]\ncommand = \"npx\""),
         ours.trim_end(),
     );
+    // A line of a value is no header, whatever it looks like; a header may be indented.
+    check(
+        "codex",
+        Some(
+            "a = 1\n  [mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"\"\"\n[mcp_servers.b]\n\"\"\"]\n\n [x]\ny = 1\n",
+        ),
+        &format!("a = 1\n{ours}\n [x]\ny = 1\n"),
+    );
 }
 
 #[test]

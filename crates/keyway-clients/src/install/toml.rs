@@ -1,13 +1,14 @@
 //! Entries in TOML: one table each, behind everything else.
 //!
-//! Text is cut at lines that are headers. Whether that was right is not guessed: the caller reads
-//! the result again, and here everything but the entry must mean what it meant before.
+//! Text is cut at the headers that `toml_edit` finds, and the rest of the file stays byte for byte as
+//! it was. Whether that was right is not guessed: the caller reads the result again, and here
+//! everything but the entry must mean what it meant before.
 
 use keyway_config::json::Tree;
 use keyway_config::source::{BYTE_ORDER_MARK, Source};
 use keyway_secret::Secret;
 use serde_json::{Map, Value};
-use toml::de::{DeTable, DeValue};
+use toml_edit::{Document, Item, Table, Value as TomlValue};
 
 use super::value::{Value as Entry, toml_text};
 use super::{InstallError, MAX_CLIENT_FILE, Patch};
@@ -118,23 +119,27 @@ fn require_others(
 
 /// Returns the text from the header of a table to the next one that is not below it.
 fn extent<'a>(source: &'a Source, key: &str, name: &str) -> Result<(usize, &'a str), InstallError> {
-    let (mut at, mut start, mut end) = (0, None, None);
-    for line in source.text().split_inclusive('\n') {
-        if let Some(path) = header(line) {
-            let is_own = path.first().is_some_and(|first| first == key)
-                && path.get(1).is_some_and(|second| second == name);
-            match (start, is_own) {
-                (None, true) => start = Some(at),
-                (Some(_), false) if end.is_none() => end = Some(at),
-                _ => {}
-            }
-        }
-        at += line.len();
-    }
-    let start = start.ok_or_else(|| InstallError::NoPlace {
-        path: source.path().to_owned(),
-    })?;
-    let text = source.text().get(start..end.unwrap_or(at));
+    let (document, shift) = document(source)?;
+    let mut headers = Vec::new();
+    collect_headers(document.as_table(), &mut Vec::new(), &mut headers);
+    headers.sort_unstable_by_key(|(at, _)| *at);
+    let is_own = |(_, path): &&(usize, Vec<&str>)| path.starts_with(&[key, name]);
+    let own = headers.iter().position(|header| is_own(&header));
+    let Some((at, after)) = own.and_then(|own| headers.get(own..)?.split_first()) else {
+        return Err(InstallError::NoPlace {
+            path: source.path().to_owned(),
+        });
+    };
+    let next = after.iter().find(|header| !is_own(header));
+    let text = source.text();
+    // A header may be indented.
+    let line_start = |at: usize| {
+        let before = text.get(..at.saturating_add(shift)).unwrap_or_default();
+        before.rfind('\n').map_or(shift, |at| at.saturating_add(1))
+    };
+    let start = line_start(at.0);
+    let end = next.map(|(at, _)| line_start(*at));
+    let text = text.get(start..end.unwrap_or(text.len()));
     let text = text.unwrap_or_default();
     // Comments directly above the next header are about what follows.
     let (body, _) = match end {
@@ -144,27 +149,26 @@ fn extent<'a>(source: &'a Source, key: &str, name: &str) -> Result<(usize, &'a s
     Ok((start, body))
 }
 
-/// Reads a line that is the header of a table.
-fn header(line: &str) -> Option<Vec<String>> {
-    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim();
-    if !line.starts_with('[') {
-        return None;
-    }
-    let table = DeTable::parse(line).ok()?;
-    let mut path = Vec::new();
-    let mut next = json(&DeValue::Table(table.into_inner()));
-    loop {
-        next = match next {
-            Value::Array(mut items) => items.pop()?,
-            Value::Object(object) => {
-                let Some((key, value)) = object.into_iter().next() else {
-                    return Some(path);
-                };
-                path.push(key);
-                value
-            }
-            _ => return None,
+/// Collects where the headers of tables stand, each with its path.
+fn collect_headers<'a>(
+    table: &'a Table,
+    path: &mut Vec<&'a str>,
+    headers: &mut Vec<(usize, Vec<&'a str>)>,
+) {
+    for (key, item) in table {
+        path.push(key);
+        let tables: Vec<&Table> = match item {
+            Item::Table(table) => vec![table],
+            Item::ArrayOfTables(tables) => tables.iter().collect(),
+            _ => Vec::new(),
         };
+        for table in tables {
+            let has_header = !table.is_implicit() && !table.is_dotted();
+            let header = table.span().filter(|_| has_header);
+            headers.extend(header.map(|span| (span.start, path.clone())));
+            collect_headers(table, path, headers);
+        }
+        path.pop();
     }
 }
 
@@ -211,14 +215,16 @@ fn table(key: &str, name: &str, value: &Entry, newline: &str) -> String {
 }
 
 fn parse(source: &Source) -> Result<Map<String, Value>, InstallError> {
+    Ok(members(document(source)?.0.as_table()))
+}
+
+/// Reads the text, and returns where it begins: behind a byte order mark.
+fn document(source: &Source) -> Result<(Document<&str>, usize), InstallError> {
     let text = source.text();
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let shift = text.len() - body.len();
-    match DeTable::parse(body) {
-        Ok(table) => match json(&DeValue::Table(table.into_inner())) {
-            Value::Object(root) => Ok(root),
-            _ => Ok(Map::new()),
-        },
+    match Document::parse(body) {
+        Ok(document) => Ok((document, shift)),
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start) + shift;
             let place = source.position(u32::try_from(at).unwrap_or_default());
@@ -232,18 +238,34 @@ fn parse(source: &Source) -> Result<Map<String, Value>, InstallError> {
     }
 }
 
-fn json(value: &DeValue<'_>) -> Value {
+fn members(table: &Table) -> Map<String, Value> {
+    let all = table.iter();
+    all.map(|(key, item)| (key.to_owned(), json(item)))
+        .collect()
+}
+
+fn json(item: &Item) -> Value {
+    match item {
+        Item::None => Value::Null,
+        Item::Value(value) => json_value(value),
+        Item::Table(table) => Value::Object(members(table)),
+        Item::ArrayOfTables(tables) => tables.iter().map(members).map(Value::Object).collect(),
+    }
+}
+
+/// Numbers and dates are only ever compared with themselves.
+fn json_value(value: &TomlValue) -> Value {
     match value {
-        DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Boolean(flag) => Value::Bool(*flag),
-        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
-        DeValue::Table(table) => {
-            let members = table.iter();
-            let members =
-                members.map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
-            Value::Object(members.collect())
+        TomlValue::String(text) => Value::String(text.value().clone()),
+        TomlValue::Boolean(flag) => Value::Bool(*flag.value()),
+        TomlValue::Array(items) => items.iter().map(json_value).collect(),
+        TomlValue::InlineTable(table) => {
+            let all = table.iter();
+            all.map(|(key, value)| (key.to_owned(), json_value(value)))
+                .collect()
         }
-        // Numbers and dates are only ever compared with themselves.
-        other => Value::String(format!("{other:?}")),
+        TomlValue::Integer(number) => Value::String(number.value().to_string()),
+        TomlValue::Float(number) => Value::String(number.value().to_string()),
+        TomlValue::Datetime(time) => Value::String(time.value().to_string()),
     }
 }

@@ -32,8 +32,7 @@ use std::path::{Path, PathBuf};
 pub use self::level::IsolationLevel;
 #[cfg(target_os = "linux")]
 pub(super) use self::tree::SYSTEM;
-use super::known_folders;
-use super::known_folders::HiddenPath;
+use super::known_folders::{HiddenPath, KnownFolders};
 use super::stage::LaunchStage;
 
 /// What a child is to be kept from.
@@ -61,13 +60,15 @@ pub struct Isolation {
     pub offline: bool,
     /// Start nothing unless all of this is in force.
     pub require: bool,
+    /// What the hidden folders were when they were first met.
+    pub known_folders: KnownFolders,
 }
 
 impl Isolation {
-    /// Remembers which folders the hidden paths name now. This process starts no child any more
+    /// Remembers which folders the hidden paths name now. No child is started with this, or a clone,
     /// once another folder lies there, because it would cover that one.
     pub fn remember_folders(&self) {
-        known_folders::remember(&self.hidden);
+        self.known_folders.remember(&self.hidden);
     }
 }
 
@@ -248,7 +249,7 @@ mod tests {
         isolation.remember_folders();
         std::fs::rename(&folder, home.path().join("away")).unwrap();
         std::fs::create_dir(&folder).unwrap();
-        assert!(known_folders::identify(&isolation.hidden).is_err());
+        assert!(isolation.known_folders.identify(&isolation.hidden).is_err());
     }
 
     /// The only profile that can be applied to the process of a test, and not as the first process:

@@ -1,7 +1,7 @@
-//! Which folders of ours this process knows, by what they are and not by what they are called.
+//! Which folders of ours a host knows, by what they are and not by what they are called.
 //!
 //! A folder is covered before every start of a child. If another one lay under its name by then,
-//! that one would be covered and ours would lie open elsewhere. So a process remembers device and
+//! that one would be covered and ours would lie open elsewhere. So a host remembers device and
 //! inode of each folder when it first meets it, and starts nothing once they differ. Nothing of
 //! this is stored: device numbers change with every reboot and in every container.
 
@@ -10,7 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::LaunchError;
 
@@ -29,40 +29,54 @@ pub(super) struct HiddenPath {
     pub(super) id: Option<FolderId>,
 }
 
-/// Remembers the folders that are there, so that none can be exchanged before the first start.
-pub(super) fn remember(paths: &[PathBuf]) {
-    let mut known = known();
-    for path in paths {
-        if let Ok(Some(id)) = id_of(path) {
-            known.entry(path.clone()).or_insert(id);
-        }
-    }
-}
+/// The folders of ours that were met so far, with what they are. Clones share what they know; a
+/// process with several hosts gives all of them a clone of one.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFolders(
+    /// Held for one look or one entry.
+    Arc<Mutex<HashMap<PathBuf, FolderId>>>,
+);
 
-/// Returns the folders with what they are. One that this process never met is made, because what
-/// appears later could not be hidden from a child that runs.
-pub(super) fn identify(paths: &[PathBuf]) -> Result<Vec<HiddenPath>, LaunchError> {
-    let mut known = known();
-    let mut hidden = Vec::with_capacity(paths.len());
-    for path in paths {
-        let found = match (id_of(path), known.get(path)) {
-            (Ok(found), None) => found,
-            (Ok(found), Some(before)) if found == Some(*before) => found,
-            (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
-                make(path).map_err(LaunchError::Spawn)?
+impl KnownFolders {
+    /// Remembers the folders that are there, so that none can be exchanged before the first start.
+    pub(super) fn remember(&self, paths: &[PathBuf]) {
+        let mut known = self.lock();
+        for path in paths {
+            if let Ok(Some(id)) = id_of(path) {
+                known.entry(path.clone()).or_insert(id);
             }
-            (Err(error), None) => return Err(LaunchError::Spawn(error)),
-            (_, Some(_)) => return Err(LaunchError::FolderReplaced { path: path.clone() }),
-        };
-        if let Some(id) = found {
-            known.insert(path.clone(), id);
         }
-        hidden.push(HiddenPath {
-            path: path.clone(),
-            id: found,
-        });
     }
-    Ok(hidden)
+
+    /// Returns the folders with what they are. One that was never met is made, because what appears
+    /// later could not be hidden from a child that runs.
+    pub(super) fn identify(&self, paths: &[PathBuf]) -> Result<Vec<HiddenPath>, LaunchError> {
+        let mut known = self.lock();
+        let mut hidden = Vec::with_capacity(paths.len());
+        for path in paths {
+            let found = match (id_of(path), known.get(path)) {
+                (Ok(found), None) => found,
+                (Ok(found), Some(before)) if found == Some(*before) => found,
+                (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
+                    make(path).map_err(LaunchError::Spawn)?
+                }
+                (Err(error), None) => return Err(LaunchError::Spawn(error)),
+                (_, Some(_)) => return Err(LaunchError::FolderReplaced { path: path.clone() }),
+            };
+            if let Some(id) = found {
+                known.insert(path.clone(), id);
+            }
+            hidden.push(HiddenPath {
+                path: path.clone(),
+                id: found,
+            });
+        }
+        Ok(hidden)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, FolderId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Returns those of other processes' places that are there. They may come and go: this process
@@ -95,14 +109,6 @@ fn id_of(path: &Path) -> io::Result<Option<FolderId>> {
     }))
 }
 
-fn known() -> MutexGuard<'static, HashMap<PathBuf, FolderId>> {
-    /// Process-wide, because it is what this process has seen.
-    /// Held for one look or one entry.
-    static KNOWN: OnceLock<Mutex<HashMap<PathBuf, FolderId>>> = OnceLock::new();
-    let known = KNOWN.get_or_init(Mutex::default);
-    known.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,36 +116,41 @@ mod tests {
     #[test]
     fn e1_a_folder_that_was_exchanged_or_moved_is_refused_and_not_made_again() {
         let home = tempfile::TempDir::new().unwrap();
+        let known = KnownFolders::default();
         let at = |name: &str| home.path().join(name);
         fs::create_dir_all(at(".config/keyway")).unwrap();
         let paths = [at(".config/keyway"), at("new/deep")];
-        let first = identify(&paths).unwrap();
+        let first = known.identify(&paths).unwrap();
         assert!(at("new/deep").is_dir());
-        assert_eq!(identify(&paths).unwrap(), first);
+        assert_eq!(known.identify(&paths).unwrap(), first);
 
         fs::rename(at(".config"), at(".moved")).unwrap();
-        let refused = identify(&paths).unwrap_err();
+        let refused = known.identify(&paths).unwrap_err();
         assert!(matches!(refused, LaunchError::FolderReplaced { .. }));
         assert!(!at(".config").exists(), "nothing is made in its place");
 
         fs::create_dir_all(at(".config/keyway")).unwrap();
-        let refused = identify(&paths).unwrap_err();
+        let refused = known.identify(&paths).unwrap_err();
         assert!(matches!(refused, LaunchError::FolderReplaced { .. }));
 
         fs::remove_dir_all(at(".config")).unwrap();
         fs::rename(at(".moved"), at(".config")).unwrap();
-        assert_eq!(identify(&paths).unwrap(), first);
+        assert_eq!(known.identify(&paths).unwrap(), first);
     }
 
     #[test]
     fn e1_what_was_remembered_counts_before_the_first_start() {
         let home = tempfile::TempDir::new().unwrap();
         let folder = home.path().join("keyway");
-        remember(std::slice::from_ref(&folder));
+        let known = KnownFolders::default();
+        known.remember(std::slice::from_ref(&folder));
         fs::create_dir(&folder).unwrap();
-        remember(std::slice::from_ref(&folder));
+        known.remember(std::slice::from_ref(&folder));
         fs::rename(&folder, home.path().join("away")).unwrap();
-        assert!(identify(&[folder]).is_err());
+        // A clone knows the same, and another host nothing of it.
+        let folder = [folder];
+        assert!(known.clone().identify(&folder).is_err());
+        assert!(KnownFolders::default().identify(&folder).is_ok());
     }
 
     #[test]
@@ -163,10 +174,14 @@ mod tests {
     fn a_file_may_be_replaced() {
         let home = tempfile::TempDir::new().unwrap();
         let file = home.path().join("key");
+        let known = KnownFolders::default();
         for _ in 0..2 {
             drop(fs::File::create(home.path().join("new")).unwrap());
             fs::rename(home.path().join("new"), &file).unwrap();
-            assert_eq!(identify(std::slice::from_ref(&file)).unwrap()[0].id, None);
+            assert_eq!(
+                known.identify(std::slice::from_ref(&file)).unwrap()[0].id,
+                None
+            );
         }
     }
 
@@ -177,7 +192,7 @@ mod tests {
         let link = home.path().join("loop");
         std::os::unix::fs::symlink(&link, &link).unwrap();
         let seen = fs::metadata(&link).unwrap_err().raw_os_error();
-        let refused = identify(&[link]).unwrap_err();
+        let refused = KnownFolders::default().identify(&[link]).unwrap_err();
         let LaunchError::Spawn(error) = refused else {
             panic!("{refused:?}")
         };

@@ -8,7 +8,7 @@ use keyway_secret::Secret;
 
 use super::Program;
 use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
-use super::known_folders::{FolderId, HiddenPath};
+use super::known_folders::{FolderId, HiddenPath, KnownFolders};
 
 /// What the launcher is to do after it has shut itself in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub(super) fn encode(
         read_only,
         offline,
         require,
+        // The ids stand in `hidden`.
+        known_folders: _,
     } = &program.isolation;
     let mut fields: Vec<&[u8]> = vec![mode.as_byte()];
     fields.push(profile.as_byte());
@@ -132,6 +134,7 @@ impl LaunchSpec {
                 read_only,
                 offline,
                 require,
+                known_folders: KnownFolders::default(),
             },
             hidden,
         })
@@ -265,6 +268,7 @@ mod tests {
                 read_only: vec!["/r".into()],
                 offline: true,
                 require: false,
+                known_folders: KnownFolders::default(),
             },
         }
     }
