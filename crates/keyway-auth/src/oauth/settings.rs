@@ -128,7 +128,7 @@ pub enum ClientOwner {
     /// unless the person names it as well.
     Person {
         /// The token endpoint, as the person names it.
-        token_endpoint: Option<Url>,
+        token_endpoint: Option<Box<Url>>,
     },
 }
 

@@ -335,7 +335,7 @@ impl OAuthEngine {
         };
         match &server.token_endpoint {
             Some(found)
-                if !self.is_issuers_word(server) && token_endpoint.as_ref() != Some(found) =>
+                if !self.is_issuers_word(server) && token_endpoint.as_deref() != Some(found) =>
             {
                 Err(OAuthError::EndpointOfEntry {
                     issuer: shown(&server.issuer),

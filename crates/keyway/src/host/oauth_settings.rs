@@ -174,7 +174,7 @@ fn client(host: &Host, known: &settings::Client) -> Option<ClientSettings> {
     client.method = known.auth_method.map(method);
     let token_endpoint = known.token_endpoint.as_deref();
     client.owner = ClientOwner::Person {
-        token_endpoint: token_endpoint.and_then(|text| text.parse().ok()),
+        token_endpoint: token_endpoint.and_then(|text| text.parse().ok().map(Box::new)),
     };
     Some(client)
 }

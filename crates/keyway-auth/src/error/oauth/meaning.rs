@@ -137,18 +137,10 @@ impl OAuthError {
                 "the request continues, and its answer will be stored; try again in a moment"
             }
             Self::RenewalPostponed { .. } => "nothing was lost; try again after that",
-            Self::MixUp { .. } => {
-                "do not sign in there: the answer came from another authorization server than the one that was asked"
-            }
-            Self::ClientOfOther { .. } => {
-                "do not sign in there unless you know that the server has moved; then: keyway logout SERVER, register a client with the new one and put its id into `oauth.clientId`"
-            }
-            Self::SecretElsewhere { .. } => {
-                "only if you know that host: name it in the entry, as `oauth.authorizationUrl` and `oauth.tokenUrl`, and approve the entry again"
-            }
-            Self::EndpointOfEntry { .. } => {
-                "only if you know that address to be the issuer's: put it into your settings beside the client, as `token_endpoint`"
-            }
+            Self::MixUp { .. }
+            | Self::ClientOfOther { .. }
+            | Self::SecretElsewhere { .. }
+            | Self::EndpointOfEntry { .. } => self.issuer_hint(),
             Self::ScopeLimit { .. } => {
                 "the account lacks a permission that no sign-in can give; ask the administrator"
             }
@@ -194,6 +186,25 @@ impl OAuthError {
     }
 
     /// Returns what the vault itself says to do.
+    /// Returns what to do where a client would be used with another issuer, or elsewhere than there.
+    fn issuer_hint(&self) -> &str {
+        match self {
+            Self::MixUp { .. } => {
+                "do not sign in there: the answer came from another authorization server than the one that was asked"
+            }
+            Self::ClientOfOther { .. } => {
+                "do not sign in there unless you know that the server has moved; then: keyway logout SERVER, register a client with the new one and put its id into `oauth.clientId`"
+            }
+            Self::SecretElsewhere { .. } => {
+                "only if you know that host: name it in the entry, as `oauth.authorizationUrl` and `oauth.tokenUrl`, and approve the entry again"
+            }
+            Self::EndpointOfEntry { .. } => {
+                "only if you know that address to be the issuer's: put it into your settings beside the client, as `token_endpoint`"
+            }
+            _ => self.code().hint(),
+        }
+    }
+
     fn vault_hint(&self) -> Option<&str> {
         match self {
             Self::Vault { hint, .. } | Self::VaultUnwritable { hint, .. } => hint.as_deref(),

@@ -357,7 +357,7 @@ fn a9_a_document_on_the_issuers_origin_gets_no_secret_that_the_person_configured
 fn of_person(token_endpoint: Option<&str>) -> ClientSettings {
     ClientSettings {
         owner: ClientOwner::Person {
-            token_endpoint: token_endpoint.map(|it| it.parse().unwrap()),
+            token_endpoint: token_endpoint.map(|it| Box::new(it.parse().unwrap())),
         },
         ..with_secret("given", "CANARY-SECRET")
     }
