@@ -112,7 +112,7 @@ const mcpRemote = {
 };
 
 const codex = {
-  name: "Codex 0.166.0",
+  name: "Codex 0.169.0",
   isStatic: true,
   async signIn(place, rig) {
     mkdirSync(join(place.folder, ".codex"), { recursive: true });
