@@ -185,7 +185,6 @@ impl OAuthError {
         }
     }
 
-    /// Returns what the vault itself says to do.
     /// Returns what to do where a client would be used with another issuer, or elsewhere than there.
     fn issuer_hint(&self) -> &str {
         match self {
@@ -205,6 +204,7 @@ impl OAuthError {
         }
     }
 
+    /// Returns what the vault itself says to do.
     fn vault_hint(&self) -> Option<&str> {
         match self {
             Self::Vault { hint, .. } | Self::VaultUnwritable { hint, .. } => hint.as_deref(),
