@@ -289,7 +289,7 @@ pub enum GrantKind {
     /// The client acts for itself (RFC 6749 section 4.4).
     ClientCredentials,
     /// An identity provider vouches for the person (RFC 8693, then RFC 7523).
-    IdJag(IdJag),
+    IdJag(Box<IdJag>),
     /// The platform vouches for the workload (RFC 7523).
     Workload(Assertion),
 }

@@ -151,7 +151,7 @@ fn id_jag(host: &Host, accounts: &Accounts, target: Target<'_>, own: &ServerOAut
             let mut asking = IdJag::new(client, id_token);
             asking.issuer.clone_from(&provider.issuer);
             asking.token_endpoint = token_endpoint;
-            GrantKind::IdJag(asking)
+            GrantKind::IdJag(Box::new(asking))
         }
         _ => unavailable(),
     }

@@ -115,17 +115,8 @@ impl OAuthError {
             Self::SignInUnderWay { .. } => "open the page, agree, and try again",
             Self::CodeOfClient { .. } => "enter the code there, agree, and try again",
             Self::AskedElsewhere => "agree in the window that is open, and try again",
-            Self::GrantRejected {
-                cause: RejectionCause::ProcessDied,
-                ..
-            } => {
-                "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login SERVER"
-            }
-            Self::GrantRejected {
-                cause: RejectionCause::AnswerLost,
-                ..
-            } => {
-                "an earlier answer of the token endpoint was lost on the way, and the new token with it; sign in again: keyway login SERVER"
+            Self::GrantRejected { cause, .. } => {
+                rejection_hint(*cause).unwrap_or_else(|| self.code().hint())
             }
             Self::RenewalBusy {
                 is_overdue: false, ..
@@ -174,7 +165,6 @@ impl OAuthError {
             | Self::AuthorizationRefused { .. }
             | Self::TokenRefused { .. }
             | Self::IdentityRefused { .. }
-            | Self::GrantRejected { .. }
             | Self::RefreshUnanswered { .. }
             | Self::OtherAccount
             | Self::Loop
@@ -210,6 +200,19 @@ impl OAuthError {
             Self::Vault { hint, .. } | Self::VaultUnwritable { hint, .. } => hint.as_deref(),
             _ => None,
         }
+    }
+}
+
+/// Says what ended the sign-in, where it was not the person or the server.
+const fn rejection_hint(cause: RejectionCause) -> Option<&'static str> {
+    match cause {
+        RejectionCause::ProcessDied => Some(
+            "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login SERVER",
+        ),
+        RejectionCause::AnswerLost => Some(
+            "an earlier answer of the token endpoint was lost on the way, and the new token with it; sign in again: keyway login SERVER",
+        ),
+        _ => None,
     }
 }
 

@@ -257,12 +257,12 @@ fn workload_without_a_token_of_the_platform_sends_nothing() {
 
 fn id_jag(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Kit {
     let mut kit = Kit::new();
-    kit.settings.grant = GrantKind::IdJag(IdJag {
+    kit.settings.grant = GrantKind::IdJag(Box::new(IdJag {
         issuer: Some(PROVIDER.to_owned()),
         token_endpoint: None,
         client: client(ClientProof::Secret(secret("CANARY-IDP"))),
         id_token: Assertion::fixed(secret("CANARY-ID-TOKEN")),
-    });
+    }));
     kit.settings.client = Some(ClientSettings {
         id: "other".to_owned(),
         ..client(ClientProof::Public)

@@ -102,7 +102,7 @@ impl Organisation {
     fn oauth(&mut self) -> OAuth {
         let mut id_jag = IdJag::new(client("ours"), self.provider().identity());
         id_jag.issuer = Some(PROVIDER.to_owned());
-        self.kit.settings.grant = GrantKind::IdJag(id_jag);
+        self.kit.settings.grant = GrantKind::IdJag(Box::new(id_jag));
         self.kit.settings.client = Some(client("at-issuer"));
         self.kit.oauth()
     }
