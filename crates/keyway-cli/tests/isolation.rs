@@ -141,6 +141,31 @@ fn e02_a_child_does_not_see_the_socket_of_a_gateway_with_other_variables() {
     }
 }
 
+/// Threat E7: a name may lead to another file where a program is confined than where it was looked up.
+#[test]
+fn e07_the_program_that_was_shown_starts_or_none_does() {
+    let server = format!("#!/bin/sh\n{LOOKER}");
+    let elsewhere = Folder::new().executable("bin/tool", &server);
+    let path = elsewhere.at("bin").display().to_string();
+    let entry = format!(
+        r#"{{"s": {{"command": "tool", "args": ["/"],
+            "env": {{"PATH": "{path}:${{HOST_PLUGIN_ROOT}}/bin:/usr/bin:/bin"}}}}}}"#
+    );
+    let folder = Folder::with_entries(&entry).executable("bin/tool", &server);
+    let shown = grant_with(&folder, "y\n");
+    assert!(shown.contains(&format!("tool is {path}/tool")), "{shown}");
+    done(keyway(&folder, &["tools", "s"]));
+    done(keyway(&folder, &["trust", "revoke", "s"]));
+    done(keyway(&folder, &["trust", "grant", "s", "--confined"]));
+    let refused = keyway(&folder, &["tools", "s"]).run();
+    assert_ne!(refused.code, 0, "{}", refused.everything());
+    assert!(
+        !refused.stdout.contains("sees-"),
+        "{}",
+        refused.everything()
+    );
+}
+
 /// What a confined program leaves in the plugin would be run by its other servers, or by `git`.
 #[test]
 fn a_confined_program_writes_its_plugin_only_if_that_is_granted() {
