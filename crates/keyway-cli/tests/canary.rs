@@ -14,25 +14,30 @@ enum Shape {
 
 /// A folder with a literal in every place where one may stand.
 ///
-/// `name` stands where a rule may quote it: no real file has a short password there.
+/// `name` stands where a rule may quote it: no real file has a short password there. What an approval
+/// asks about has literals only in the places of credentials: it shows all others.
 fn folder(shape: Shape, literal: &str, name: &str) -> Folder {
     let entries = format!(
         r#"{{
   "mcpServers": {{
     "remote": {{
-      "url": "https://user:{literal}@h.example/{name}/mcp?api_key={literal}&x=${{CANARY_VARIABLE}}",
+      "url": "https://user:{literal}@h.example/mcp?api_key={literal}&x=${{CANARY_VARIABLE}}",
       "headers": {{"Authorization": "Bearer {literal}", "X-Api-Key": "{literal}", "authorization": "{literal}"}},
       "oauth": {{"clientSecret": "{literal}", "clientId": "x", "unknwon": "{literal}"}},
       "headersHelper": "./run.sh --token {literal}"
     }},
-    "bare": {{"type": "http", "url": "http://h.example/", "headers": {{"Authorization": "{literal}"}}}},
+    "bare": {{"type": "http", "url": "http://h.example/{name}/", "headers": {{"Authorization": "{literal}"}}}},
     "double": {{"type": "http", "url": "https://h.example", "headers": {{"Authorization": "Bearer Bearer {literal}"}}}},
     "local": {{
       "command": "server",
-      "args": ["--token", "{literal}", "--key={literal}", "{{\"k\":\"{literal}\"}}", "postgres://u:{literal}@h/d"],
-      "env": {{"A_TOKEN": "{literal}", "B": "${{B:-{literal}}}", "C": " {literal} ", "D": "${{input:{name}}}"}},
+      "args": ["--token", "{literal}", "--key={literal}", "postgres://u:{literal}@h/d"],
+      "env": {{"A_TOKEN": "{literal}"}},
       "tpye": "{name}", "apiTokn": "{literal}",
       "envFile": ".env"
+    }},
+    "off": {{
+      "command": "server", "disabled": true,
+      "args": ["{{\"k\":\"{literal}\"}}"], "env": {{"B": "${{B:-{literal}}}", "C": " {literal} ", "D": "${{input:{name}}}"}}
     }},
     "wrong": {{"type": "{name}", "url": 7, "command": ["{name}", "--token", "{literal}"], "env": "{literal}"}},
     "foreign": {{"type": "http", "url": "https://${{{literal}", "headers": {{"X": "$TOKEN {literal}"}}}}
