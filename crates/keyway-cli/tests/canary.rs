@@ -35,8 +35,8 @@ fn folder(shape: Shape, literal: &str, name: &str) -> Folder {
       "tpye": "{name}", "apiTokn": "{literal}",
       "envFile": ".env"
     }},
-    "off": {{
-      "command": "server", "disabled": true,
+    "both": {{
+      "command": "server", "url": "https://h.example",
       "args": ["{{\"k\":\"{literal}\"}}"], "env": {{"B": "${{B:-{literal}}}", "C": " {literal} ", "D": "${{input:{name}}}"}}
     }},
     "wrong": {{"type": "{name}", "url": 7, "command": ["{name}", "--token", "{literal}"], "env": "{literal}"}},
