@@ -8,6 +8,7 @@ use super::ResolveNote;
 use crate::address::Address;
 use crate::declared::{Helper, Transport};
 use crate::environment::{Origin, Scope};
+use crate::headers::is_credential_header;
 use crate::method::Method;
 use crate::source::Location;
 use crate::template::Template;
@@ -121,6 +122,18 @@ impl Resolved {
         &self.location
     }
 
+    /// Returns the variables that it is made of, each once.
+    #[must_use]
+    pub fn variables(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for variable in self.template.variables() {
+            if !names.contains(&variable.name) {
+                names.push(variable.name.clone());
+            }
+        }
+        names
+    }
+
     /// Returns what the file says.
     #[must_use]
     pub const fn template(&self) -> &Template {
@@ -133,3 +146,36 @@ impl fmt::Display for Resolved {
         self.template.fmt(f)
     }
 }
+
+impl RemoteSpec {
+    /// Returns where a tenant, workspace or organisation is sent, and the variable that says which.
+    #[must_use]
+    pub fn tenant(&self) -> Option<(String, String)> {
+        let in_headers = self.headers.iter().find_map(|(name, value)| {
+            let feeding = value.variables().into_iter().next()?;
+            let is_tenant = !is_credential_header(name) && names_tenant(name);
+            is_tenant.then(|| (format!("`{name}`"), feeding))
+        });
+        in_headers.or_else(|| {
+            let mut all = self.template.variables();
+            let found = all.find(|variable| names_tenant(&variable.name))?;
+            Some(("the address".to_owned(), found.name.clone()))
+        })
+    }
+}
+
+fn names_tenant(name: &str) -> bool {
+    let mut parts = name.split(['-', '_']);
+    parts.any(|part| TENANTS.iter().any(|known| part.eq_ignore_ascii_case(known)))
+}
+
+const TENANTS: &[&str] = &[
+    "account",
+    "organisation",
+    "organization",
+    "org",
+    "project",
+    "team",
+    "tenant",
+    "workspace",
+];

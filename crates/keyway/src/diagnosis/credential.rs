@@ -5,7 +5,7 @@
 use keyway_auth::CredentialFlaw;
 use keyway_code::Code;
 use keyway_config::headers::is_credential_header;
-use keyway_config::resolve::{RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
+use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_config::source::Location;
 use keyway_lint::secrets::is_credential_name;
 
@@ -31,7 +31,7 @@ pub(super) fn credentials(remote: &RemoteSpec, now: i64) -> Vec<Fed> {
     let mut found: Vec<Fed> = credentials
         .map(|(name, value)| Fed {
             header: name.clone(),
-            variables: variables(value),
+            variables: value.variables(),
             flaw: CredentialFlaw::of(name, value.value(), now),
             location: value.location().clone(),
         })
@@ -67,13 +67,13 @@ pub fn credential_variables(spec: &ServerSpec) -> Vec<String> {
             let headers = remote.headers.iter();
             let credentials = headers.filter(|(name, _)| is_credential_header(name));
             credentials
-                .flat_map(|(_, value)| variables(value))
+                .flat_map(|(_, value)| value.variables())
                 .collect()
         }
         _ => {
             let declared = spec.env.iter();
             let fed = declared.flat_map(|(name, value)| {
-                let named = variables(value).into_iter();
+                let named = value.variables().into_iter();
                 named.filter(|found| is_credential_name(found) || is_credential_name(name))
             });
             fed.collect()
@@ -87,43 +87,3 @@ pub fn credential_variables(spec: &ServerSpec) -> Vec<String> {
     }
     distinct
 }
-
-/// Returns where a tenant, workspace or organisation is sent, and the variable that says which.
-pub(super) fn tenant(remote: &RemoteSpec) -> Option<(String, String)> {
-    let in_headers = remote.headers.iter().find_map(|(name, value)| {
-        let feeding = variables(value).into_iter().next()?;
-        let is_tenant = !is_credential_header(name) && (names_tenant(name));
-        is_tenant.then(|| (format!("`{name}`"), feeding))
-    });
-    in_headers.or_else(|| {
-        let mut all = remote.template.variables();
-        let found = all.find(|variable| names_tenant(&variable.name))?;
-        Some(("the address".to_owned(), found.name.clone()))
-    })
-}
-
-fn names_tenant(name: &str) -> bool {
-    let mut parts = name.split(['-', '_']);
-    parts.any(|part| TENANTS.iter().any(|known| part.eq_ignore_ascii_case(known)))
-}
-
-fn variables(value: &Resolved) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for variable in value.template().variables() {
-        if !names.contains(&variable.name) {
-            names.push(variable.name.clone());
-        }
-    }
-    names
-}
-
-const TENANTS: &[&str] = &[
-    "account",
-    "organisation",
-    "organization",
-    "org",
-    "project",
-    "team",
-    "tenant",
-    "workspace",
-];

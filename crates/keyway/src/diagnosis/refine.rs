@@ -10,7 +10,7 @@ use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_transport::{NetworkCause, TransportError};
 
 use self::unauthorized::unauthorized;
-use super::credential::{Fed, credentials, tenant};
+use super::credential::{Fed, credentials};
 use super::finding::Finding;
 use super::next::Next;
 use super::talk;
@@ -191,7 +191,7 @@ fn forbidden(
             hint,
         };
     }
-    if let Some((place, variable)) = tenant(remote) {
+    if let Some((place, variable)) = remote.tenant() {
         return Finding {
             code: Code::WrongTenant,
             message: format!(

@@ -265,8 +265,8 @@ mod tests {
             ("1999-01-01", "the server is older"),
             ("2031-01-01", "update Keyway"),
             ("1999-01-01, 2031-01-01", "update Keyway"),
-            ("", "give its operator"),
-            ("latest", "give its operator"),
+            ("", "send its operator"),
+            ("latest", "send its operator"),
         ] {
             let found = of_versions(offered, &next());
             assert!(found.hint.contains(fix), "{offered}: {}", found.hint);
