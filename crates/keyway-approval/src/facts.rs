@@ -480,15 +480,22 @@ fn granted(what: &str, paths: &[PathBuf]) -> String {
     if paths.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = paths
-        .iter()
-        .map(|it| escaped(&it.to_string_lossy()))
-        .collect();
+    let shown: Vec<_> = paths.iter().map(|it| where_it_leads(it)).collect();
     format!("{what} {}", shown.join(", "))
 }
 
 /// The variables for the folder that the person works in.
 const PROJECT: &[&str] = &["HOST_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
+
+/// Shows a path, and where it leads if that is elsewhere: a program that may write the folder around
+/// it can put a link in its place.
+fn where_it_leads(path: &Path) -> String {
+    let written = escaped(&path.to_string_lossy());
+    match std::fs::canonicalize(path) {
+        Ok(real) if real != path => format!("{written} -> {}", escaped(&real.to_string_lossy())),
+        _ => written.to_string(),
+    }
+}
 
 /// Says whether an argument is a credential's place: it follows a flag that is named like one.
 fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {
@@ -577,5 +584,27 @@ mod tests {
             ..confined
         });
         assert!(!value.contains("/a"), "they count if confined: {value}");
+    }
+
+    #[test]
+    fn a_grant_that_leads_elsewhere_is_shown_with_where_it_leads() {
+        let home = tempfile::TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let (granted, other) = (root.join("work"), root.join("keys"));
+        std::fs::create_dir(&granted).unwrap();
+        let shown = || {
+            confinement_fact(&Confinement {
+                profile: SandboxProfile::Confine,
+                grants: vec![granted.clone()],
+                ..Confinement::default()
+            })
+        };
+        let before = shown();
+        std::fs::rename(&granted, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &granted).unwrap();
+        let after = shown();
+        let arrow = format!("{} -> {}", granted.display(), other.display());
+        assert!(!before.value.contains("->"), "{before:?}");
+        assert!(after.value.contains(&arrow), "{after:?}");
     }
 }

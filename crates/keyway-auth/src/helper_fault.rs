@@ -41,6 +41,14 @@ pub enum HelperFault {
         /// Where the folder was.
         path: String,
     },
+    /// The plugin's folder, or one that was granted, leads to what is Keyway's own.
+    #[error("refusing to start `{program}`: `{path}` leads into a folder of Keyway's own")]
+    GrantHidden {
+        /// As written in the entry.
+        program: String,
+        /// The folder of the plugin, or the grant.
+        path: String,
+    },
     /// The program or its working folder was not granted to a confined helper.
     #[error("cannot start `{program}`: it is confined, and `{path}` was not granted to it")]
     NotGranted {
@@ -94,6 +102,7 @@ impl HelperFault {
             Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
             Self::IsolationUnavailable { .. } => Code::IsolationUnavailable,
             Self::FolderReplaced { .. } => Code::FolderReplaced,
+            Self::GrantHidden { .. } => Code::GrantHidden,
             Self::NotGranted { .. } => Code::NotGranted,
             Self::Changed { .. } => Code::PendingTrust,
             Self::Exit { .. } => Code::HelperFailed,

@@ -111,6 +111,8 @@ codes! {
             "the credential is valid but not allowed to do this: check its permissions, and the tenant or workspace variable"
         ForbiddenAddress "forbidden-address" ANY UNUSABLE Failed PluginAuthor NO
             "check the host in `url`; an address of this kind is never connected to"
+        GrantHidden "grant-hidden" ANY UNUSABLE Failed Person NO
+            "find out which program put a link there; remove it, or take that folder out of `grants` in config.toml; a plugin cannot lie in Keyway's own folders"
         HelperEmpty "helper-empty" TOKEN HELPER Failed PluginAuthor NO
             "run the helper by hand: it has to print one JSON object of headers and end with 0"
         HelperFailed "helper-failed" TOKEN HELPER Failed PluginAuthor NO

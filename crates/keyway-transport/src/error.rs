@@ -108,6 +108,14 @@ pub enum TransportError {
         /// Where the folder was.
         path: String,
     },
+    /// The plugin's folder, or one that was granted, leads to what is Keyway's own.
+    #[error("refusing to start `{program}`: `{path}` leads into a folder of Keyway's own")]
+    GrantHidden {
+        /// As written in the entry.
+        program: String,
+        /// The folder of the plugin, or the grant.
+        path: String,
+    },
     /// The program or its working folder was not granted to a confined program.
     #[error("cannot start `{program}`: it is confined, and `{path}` was not granted to it")]
     NotGranted {

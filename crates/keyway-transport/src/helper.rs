@@ -18,7 +18,7 @@ use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::exit_status::describe_exit;
 use crate::launch::{
     ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
-    denied_in_line,
+    denied_in_line, look_at_root,
 };
 
 /// A headers helper, ready to be run any number of times.
@@ -91,8 +91,11 @@ impl HelperRunner for Helper {
 impl Helper {
     async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
         let program = self.program()?;
+        // First: what is shown to the program is then the folder whose files were compared.
+        let root = look_at_root(self.isolation.root.as_deref());
         self.verify(VerifyMoment::BeforeStart)?;
-        let started = self.launcher.start(&program, LaunchMode::Helper).await;
+        let started = (&program, root.as_ref());
+        let started = self.launcher.start(started, LaunchMode::Helper).await;
         let started = started.map_err(|error| match error {
             LaunchError::NotInitialized => HelperFault::LauncherNotInitialized {
                 program: self.named(),
@@ -104,6 +107,13 @@ impl Helper {
             LaunchError::FolderReplaced { path } => HelperFault::FolderReplaced {
                 program: self.named(),
                 path: path.display().to_string(),
+            },
+            LaunchError::GrantHidden { path } => HelperFault::GrantHidden {
+                program: self.named(),
+                path: path.display().to_string(),
+            },
+            LaunchError::RootReplaced { path } => HelperFault::Changed {
+                file: path.display().to_string(),
             },
             LaunchError::NotGranted { path } => HelperFault::NotGranted {
                 program: self.named(),

@@ -21,6 +21,8 @@ mod namespaces;
 mod own_process;
 mod process;
 mod report;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod spec;
 mod stage;
 #[cfg(target_os = "linux")]
@@ -38,6 +40,7 @@ use thiserror::Error;
 use tokio::net::unix::pipe;
 
 pub(crate) use self::denied::in_line as denied_in_line;
+pub(crate) use self::known_folders::{KnownPath, look_at_root};
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
 
@@ -49,6 +52,7 @@ pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, Isolati
 pub use self::known_folders::KnownFolders;
 pub(crate) use self::process::{ExitWatch, Process};
 use self::report::Report;
+use self::spec::Found;
 pub(crate) use self::spec::LaunchMode;
 pub use self::stage::LaunchStage;
 use crate::timeouts::LAUNCH_TIMEOUT;
@@ -119,7 +123,9 @@ impl Launcher {
             folder: PathBuf::from("/"),
             isolation: isolation.clone(),
         };
-        let started = self.start(&nothing, LaunchMode::Probe).await?;
+        let root = look_at_root(isolation.root.as_deref());
+        let started = self.start((&nothing, root.as_ref()), LaunchMode::Probe);
+        let started = started.await?;
         Ok(started.level)
     }
 
@@ -139,10 +145,11 @@ impl Launcher {
         detached::start(&self.program, environment)
     }
 
-    /// Starts a program and waits until nothing but its own `exec` is left to do.
+    /// Starts a program and waits until nothing but its own `exec` is left to do. The root of its
+    /// plugin was looked at before the plugin's files were compared.
     pub(crate) async fn start(
         &self,
-        program: &Program,
+        program: (&Program, Option<&KnownPath>),
         mode: LaunchMode,
     ) -> Result<StartedChild, LaunchError> {
         for _ in 1..IDENTITY_ATTEMPTS {
@@ -161,7 +168,7 @@ impl Launcher {
 
     async fn start_once(
         &self,
-        program: &Program,
+        (program, root): (&Program, Option<&KnownPath>),
         mode: LaunchMode,
     ) -> Result<StartedChild, LaunchError> {
         if !init::may_start(&self.program) {
@@ -176,7 +183,12 @@ impl Launcher {
                 hidden
             }
         };
-        let spec = spec::encode(program, &hidden, mode).ok_or(LaunchError::TooLarge)?;
+        let found = Found {
+            hidden: &hidden,
+            root,
+            sockets: &sockets_to_cover(&program.isolation),
+        };
+        let spec = spec::encode(program, found, mode).ok_or(LaunchError::TooLarge)?;
         let [wanted, fallback] = namespaces(&program.isolation);
         let started = match self.start_in(wanted, &spec).await {
             // Some systems allow namespaces in which nothing can be mounted.
@@ -186,13 +198,7 @@ impl Launcher {
             }) => self.start_in(fallback, &spec).await,
             outcome => outcome,
         }
-        .map_err(|error| match error {
-            LaunchError::Refused { stage, source } => match denied::at_start(program, stage) {
-                Some(path) => LaunchError::NotGranted { path },
-                None => LaunchError::Refused { stage, source },
-            },
-            other => other,
-        })?;
+        .map_err(|error| explained(error, program))?;
         let is_program = !matches!(mode, LaunchMode::Probe);
         if let Some(tell) = self.on_reduced.as_ref()
             && is_program
@@ -243,6 +249,39 @@ impl Launcher {
             stderr,
             level,
         })
+    }
+}
+
+fn is_stale(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::STALE.raw_os_error())
+}
+
+/// Returns the sockets of other programs that a confined child would see in system folders.
+fn sockets_to_cover(isolation: &Isolation) -> Vec<PathBuf> {
+    #[cfg(target_os = "linux")]
+    if isolation.profile == IsolationProfile::Confine {
+        return sockets::in_system_folders();
+    }
+    _ = isolation;
+    Vec::new()
+}
+
+/// Names the path that kept a program from starting, where that can be known.
+fn explained(error: LaunchError, program: &Program) -> LaunchError {
+    let LaunchError::Refused { stage, source } = error else {
+        return error;
+    };
+    if let Some(path) = denied::at_start(program, stage) {
+        return LaunchError::NotGranted { path };
+    }
+    if let Some(path) = denied::in_hidden(program, stage) {
+        return LaunchError::GrantHidden { path };
+    }
+    match &program.isolation.root {
+        Some(root) if stage == LaunchStage::Grants && is_stale(&source) => {
+            LaunchError::RootReplaced { path: root.clone() }
+        }
+        _ => LaunchError::Refused { stage, source },
     }
 }
 
@@ -329,6 +368,18 @@ pub enum LaunchError {
     /// A folder of ours is not the one that it was: what was to be hidden would lie open elsewhere.
     #[error("`{}` was moved or replaced while this process runs", path.display())]
     FolderReplaced {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// The plugin's folder, or one that was granted, leads to what is ours.
+    #[error("`{}` leads into a folder of Keyway's own", path.display())]
+    GrantHidden {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// The plugin's folder is not the one whose files were compared.
+    #[error("`{}` was moved or replaced during the start", path.display())]
+    RootReplaced {
         /// Where it was.
         path: PathBuf,
     },

@@ -45,6 +45,7 @@ impl TransportError {
             Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
             Self::IsolationUnavailable { .. } => Code::IsolationUnavailable,
             Self::FolderReplaced { .. } => Code::FolderReplaced,
+            Self::GrantHidden { .. } => Code::GrantHidden,
             Self::NotGranted { .. } => Code::NotGranted,
             Self::Changed { .. } => Code::PendingTrust,
             Self::ChildEnded { .. } => Code::ChildEnded,

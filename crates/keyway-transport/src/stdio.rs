@@ -22,7 +22,7 @@ use crate::exit_status::describe_exit;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
     Isolation, IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process,
-    Program, StartedChild, denied_in_line,
+    Program, StartedChild, denied_in_line, look_at_root,
 };
 use crate::queue::queue;
 
@@ -68,8 +68,11 @@ impl StdioServer {
         self,
         launcher: &Launcher,
     ) -> Result<(Connection, IsolationLevel), TransportError> {
+        // First: what is shown to the program is then the folder whose files were compared.
+        let root = look_at_root(self.program.isolation.root.as_deref());
         self.verify(VerifyMoment::BeforeStart)?;
-        let started = launcher.start(&self.program, LaunchMode::Server).await;
+        let program = (&self.program, root.as_ref());
+        let started = launcher.start(program, LaunchMode::Server).await;
         let started = started.map_err(|error| {
             let program = self.label.clone();
             match error {
@@ -81,6 +84,13 @@ impl StdioServer {
                 LaunchError::FolderReplaced { path } => TransportError::FolderReplaced {
                     program,
                     path: path.display().to_string(),
+                },
+                LaunchError::GrantHidden { path } => TransportError::GrantHidden {
+                    program,
+                    path: path.display().to_string(),
+                },
+                LaunchError::RootReplaced { path } => TransportError::Changed {
+                    file: path.display().to_string(),
                 },
                 LaunchError::NotGranted { path } => TransportError::NotGranted {
                     program,

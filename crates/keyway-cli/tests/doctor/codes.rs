@@ -246,6 +246,11 @@ const PROVOKED: &[Row] = &[
         &["folder-replaced"],
     ),
     (
+        "keyway-transport/tests/children/grants.rs",
+        "a_grant_that_leads_into_a_hidden_folder_starts_nothing",
+        &["grant-hidden"],
+    ),
+    (
         "keyway-transport/tests/children/isolation.rs",
         "a_confined_program_that_was_not_granted_names_the_grant",
         &["not-granted"],

@@ -19,6 +19,20 @@ pub(super) fn at_start(program: &Program, stage: LaunchStage) -> Option<PathBuf>
     path.filter(|path| is_denied(&program.isolation, path))
 }
 
+/// Returns the path that leads to what is hidden although it was granted, or is the plugin's.
+pub(super) fn in_hidden(program: &Program, stage: LaunchStage) -> Option<PathBuf> {
+    let isolation = &program.isolation;
+    let hidden = isolation.hidden.iter().chain(&isolation.also_hidden);
+    let hidden: Vec<PathBuf> = hidden.filter_map(|it| it.canonicalize().ok()).collect();
+    let mut given = isolation.granted.iter().chain(isolation.readable());
+    let is_hidden = |path: &&PathBuf| {
+        let real = path.canonicalize();
+        real.is_ok_and(|real| hidden.iter().any(|place| real.starts_with(place)))
+    };
+    let found = given.find(is_hidden);
+    found.filter(|_| stage == LaunchStage::Grants).cloned()
+}
+
 /// Something that a confined child was kept from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Denied {
@@ -71,24 +85,22 @@ pub(crate) fn in_line(isolation: &Isolation, line: &str) -> Option<Denied> {
 /// taken to be in each that has such a file.
 fn unwritable(isolation: &Isolation, path: &Path) -> Option<Denied> {
     let depth = |place: &&PathBuf| place.components().count();
-    let around = |places: &'_ [PathBuf], path: &Path| {
-        let around = places.iter().filter(|place| path.starts_with(place));
-        around.max_by_key(depth).cloned()
-    };
     let path = if path.is_absolute() {
         path.to_owned()
     } else {
-        let mut inside = isolation.read_only.iter().map(|place| place.join(path));
+        let mut inside = isolation.readable().map(|place| place.join(path));
         inside.find(|inside| path.file_name().is_some() && inside.exists())?
     };
-    let folder = around(&isolation.read_only, &path)?;
-    let open = around(&isolation.granted, &path);
-    let is_open = open.is_some_and(|open| depth(&&open) >= depth(&&folder));
+    let is_around = |place: &&PathBuf| path.starts_with(place);
+    let folder = isolation.readable().filter(is_around).max_by_key(depth)?;
+    let folder = folder.clone();
+    let open = isolation.writable().filter(is_around).max_by_key(depth);
+    let is_open = open.is_some_and(|open| depth(&open) >= depth(&&folder));
     (!is_open).then_some(Denied::Unwritable { path, folder })
 }
 
 fn is_denied(isolation: &Isolation, path: &Path) -> bool {
-    let mut granted = isolation.granted.iter().chain(&isolation.read_only);
+    let mut granted = isolation.writable().chain(isolation.readable());
     let is_granted = granted.any(|place| path.starts_with(place));
     // What is ours is not to be granted, so it is not named either.
     let mut hidden = isolation.hidden.iter().chain(&isolation.also_hidden);

@@ -54,7 +54,13 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
     let request = Request {
         isolation: &spec.isolation,
         hidden: &spec.hidden,
-        own_folders: ["HOME", "TMPDIR"].map(|name| spec.variable(name).map(Path::new)),
+        root: spec.root.as_ref(),
+        sockets: &spec.sockets,
+        own_folders: [
+            spec.variable("HOME").map(Path::new),
+            spec.variable("TMPDIR").map(Path::new),
+            spec.isolation.home.as_deref(),
+        ],
     };
     let level = isolation::apply(request, place)
         .map_err(|ApplyError { stage, source }| Failure { stage, source })?;

@@ -4,13 +4,13 @@
 //! child creates elsewhere, in a fresh home as well, works as ever; a PID namespace around them
 //! keeps our processes out of sight. Under [`IsolationProfile::Confine`] the child gets a tree of
 //! its own instead of the person's. Landlock closes what remains: abstract sockets, and where there
-//! are no namespaces, memory and signals. A filter of system calls closes the kernel's keyrings, which
-//! neither knows. Where mounts are not available, Landlock alone grants
+//! are no namespaces, memory and signals. A filter of system calls closes the kernel's keyrings and,
+//! for a confined child, sockets of unusual families, which neither knows. Where mounts are not available, Landlock alone grants
 //! everything beside our folders, at a price: nothing new can be created directly in a folder that
 //! leads to one of ours.
 
-#[cfg(all(target_os = "linux", feature = "kernel-keys"))]
-mod kernel_keys;
+#[cfg(target_os = "linux")]
+mod granted;
 #[cfg(target_os = "linux")]
 mod mount_table;
 #[cfg(target_os = "linux")]
@@ -18,9 +18,13 @@ mod mounts;
 #[cfg(target_os = "linux")]
 mod paths;
 #[cfg(target_os = "linux")]
+mod pins;
+#[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(target_os = "linux")]
 mod rules;
+#[cfg(all(target_os = "linux", feature = "kernel-keys"))]
+mod system_calls;
 #[cfg(target_os = "linux")]
 mod tree;
 
@@ -32,7 +36,7 @@ use std::path::{Path, PathBuf};
 pub use self::level::IsolationLevel;
 #[cfg(target_os = "linux")]
 pub(super) use self::tree::SYSTEM;
-use super::known_folders::{HiddenPath, KnownFolders};
+use super::known_folders::{KnownFolders, KnownPath};
 use super::stage::LaunchStage;
 
 /// What a child is to be kept from.
@@ -49,13 +53,23 @@ pub struct Isolation {
     /// Other places where what is ours may lie, because another process of ours has other
     /// variables. One that does not exist is created if the folder around it exists.
     pub also_hidden: Vec<PathBuf>,
-    /// What the child may use although the profile alone would keep it away: the plugin's data under
-    /// [`IsolationProfile::Confine`], folders inside hidden ones under both.
+    /// What the child may use although [`IsolationProfile::Confine`] alone would keep it away. One
+    /// that leads to what is hidden starts nothing.
     pub granted: Vec<PathBuf>,
     /// What the child may read although [`IsolationProfile::Confine`] alone would keep it away. Of a
     /// path in several folders the nearest decides; of one that is granted both ways,
-    /// [`Isolation::granted`].
+    /// [`Isolation::granted`]. One that leads to what is hidden starts nothing.
     pub read_only: Vec<PathBuf>,
+    /// The folder of the plugin, by a path without links; it may be read like those of
+    /// [`Isolation::read_only`]. If it was exchanged after the look at its files, or leads to what is
+    /// hidden, nothing starts.
+    pub root: Option<PathBuf>,
+    /// Folders that the host made for the child, to read and write, and the only ones that are shown
+    /// inside hidden ones. Nothing but the host may be able to write the folders around them.
+    pub own: Vec<PathBuf>,
+    /// The person's home, which a child finds empty under [`IsolationProfile::Confine`] even where it
+    /// lies in a system folder.
+    pub home: Option<PathBuf>,
     /// Under [`IsolationProfile::Confine`]: keep it from the network, loopback included.
     pub offline: bool,
     /// Start nothing unless all of this is in force.
@@ -69,6 +83,16 @@ impl Isolation {
     /// once another folder lies there, because it would cover that one.
     pub fn remember_folders(&self) {
         self.known_folders.remember(&self.hidden);
+    }
+
+    /// Returns what a confined child may write.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &PathBuf> {
+        self.granted.iter().chain(&self.own)
+    }
+
+    /// Returns what a confined child may at least read, beside [`Isolation::writable`].
+    pub(super) fn readable(&self) -> impl Iterator<Item = &PathBuf> {
+        self.read_only.iter().chain(&self.root)
     }
 }
 
@@ -139,9 +163,13 @@ impl IsolationMechanism {
 pub(super) struct Request<'a> {
     pub(super) isolation: &'a Isolation,
     /// What [`Isolation::hidden`] names, with what must lie there.
-    pub(super) hidden: &'a [HiddenPath],
-    /// Where the program expects its home and its temporary files.
-    pub(super) own_folders: [Option<&'a Path>; 2],
+    pub(super) hidden: &'a [KnownPath],
+    /// What [`Isolation::root`] names, with what must lie there.
+    pub(super) root: Option<&'a KnownPath>,
+    /// Sockets of other programs in system folders.
+    pub(super) sockets: &'a [PathBuf],
+    /// Where the program expects its home and its temporary files, and where the person's home is.
+    pub(super) own_folders: [Option<&'a Path>; 3],
 }
 
 /// What the first process of a child is.
@@ -177,8 +205,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
     if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }
-    let places =
-        paths::IsolatedPaths::of(request).map_err(ApplyError::at(LaunchStage::Identity))?;
+    let places = paths::IsolatedPaths::of(request)?;
     if place == Place::First {
         let failed = ApplyError::at(LaunchStage::Namespaces);
         mounts::cover(&places).map_err(|source| match source.kind() {
@@ -188,7 +215,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
         })?;
         level.mounts = true;
         if isolation.profile == IsolationProfile::Confine {
-            tree::enter(&places, request.own_folders).map_err(&failed)?;
+            tree::enter(&places, request).map_err(&failed)?;
             level.tree = true;
             level.offline = isolation.offline;
             level.processes = true;
@@ -200,13 +227,15 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
     }
     if isolation.mechanism != IsolationMechanism::Mounts {
         let failed = ApplyError::at(LaunchStage::Isolation);
-        level.landlock = rules::restrict(&places, level).map_err(failed)?;
+        let homes = tree::homes(&places, request);
+        level.landlock = rules::restrict(&places, &homes, level).map_err(failed)?;
     }
     // Last: both mechanisms need what is given up here.
     privileges::drop_for_good(level);
     #[cfg(feature = "kernel-keys")]
     {
-        level.keys = kernel_keys::deny().is_ok();
+        let is_confined = isolation.profile == IsolationProfile::Confine;
+        level.keys = system_calls::deny(is_confined).is_ok();
     }
     Ok(level)
 }
@@ -263,7 +292,9 @@ mod tests {
         let request = Request {
             isolation: &isolation,
             hidden: &[],
-            own_folders: [None, None],
+            root: None,
+            sockets: &[],
+            own_folders: [None; 3],
         };
         let level = apply(request, Place::Only).unwrap();
         assert_eq!(level, IsolationLevel::requested(IsolationProfile::None));

@@ -21,10 +21,10 @@ pub(super) struct FolderId {
     pub(super) inode: u64,
 }
 
-/// A path to hide, with what lay there when this process first met it; a file has no id, because
-/// files are replaced when they are written.
+/// A path with what lay there when this process met it; a file has no id, because files are replaced
+/// when they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HiddenPath {
+pub(crate) struct KnownPath {
     pub(super) path: PathBuf,
     pub(super) id: Option<FolderId>,
 }
@@ -50,7 +50,7 @@ impl KnownFolders {
 
     /// Returns the folders with what they are. One that was never met is made, because what appears
     /// later could not be hidden from a child that runs.
-    pub(super) fn identify(&self, paths: &[PathBuf]) -> Result<Vec<HiddenPath>, LaunchError> {
+    pub(super) fn identify(&self, paths: &[PathBuf]) -> Result<Vec<KnownPath>, LaunchError> {
         let mut known = self.lock();
         let mut hidden = Vec::with_capacity(paths.len());
         for path in paths {
@@ -66,7 +66,7 @@ impl KnownFolders {
             if let Some(id) = found {
                 known.insert(path.clone(), id);
             }
-            hidden.push(HiddenPath {
+            hidden.push(KnownPath {
                 path: path.clone(),
                 id: found,
             });
@@ -81,18 +81,25 @@ impl KnownFolders {
 
 /// Returns those of other processes' places that are there. They may come and go: this process
 /// keeps nothing in them, so it does not know what should lie there.
-pub(super) fn find_others(paths: &[PathBuf]) -> Vec<HiddenPath> {
+pub(super) fn find_others(paths: &[PathBuf]) -> Vec<KnownPath> {
     let found = paths.iter().filter_map(|path| {
         if !path.exists() && path.parent()?.is_dir() {
             // What appears later could not be hidden from a child that runs.
             drop(DirBuilder::new().mode(0o700).create(path));
         }
-        Some(HiddenPath {
+        Some(KnownPath {
             path: path.clone(),
             id: id_of(path).ok()?,
         })
     });
     found.collect()
+}
+
+/// Returns a plugin's folder with what it is now; `None` for one that is not there.
+pub(crate) fn look_at_root(root: Option<&Path>) -> Option<KnownPath> {
+    let path = root?.to_owned();
+    let id = Some(id_of(&path).ok()??);
+    Some(KnownPath { path, id })
 }
 
 fn make(path: &Path) -> io::Result<Option<FolderId>> {

@@ -8,7 +8,7 @@ use keyway_secret::Secret;
 
 use super::Program;
 use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
-use super::known_folders::{FolderId, HiddenPath, KnownFolders};
+use super::known_folders::{FolderId, KnownFolders, KnownPath};
 
 /// What the launcher is to do after it has shut itself in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,15 +31,32 @@ pub(super) struct LaunchSpec {
     pub(super) folder: PathBuf,
     pub(super) isolation: Isolation,
     /// What [`Isolation::hidden`] names, with what must lie there.
-    pub(super) hidden: Vec<HiddenPath>,
+    pub(super) hidden: Vec<KnownPath>,
+    /// What [`Isolation::root`] names, with what must lie there.
+    pub(super) root: Option<KnownPath>,
+    /// Sockets of other programs in system folders.
+    pub(super) sockets: Vec<PathBuf>,
+}
+
+/// What the host found out about the paths of an isolation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Found<'a> {
+    pub(super) hidden: &'a [KnownPath],
+    pub(super) root: Option<&'a KnownPath>,
+    pub(super) sockets: &'a [PathBuf],
 }
 
 /// Writes a spec with its length in front; `None` if it is above [`MAX_SPEC_BYTES`].
 pub(super) fn encode(
     program: &Program,
-    hidden: &[HiddenPath],
+    found: Found<'_>,
     mode: LaunchMode,
 ) -> Option<Secret<Vec<u8>>> {
+    let Found {
+        hidden,
+        root,
+        sockets,
+    } = found;
     let Isolation {
         profile,
         mechanism,
@@ -47,6 +64,9 @@ pub(super) fn encode(
         also_hidden: _,
         granted,
         read_only,
+        root: _,
+        own,
+        home,
         offline,
         require,
         // The ids stand in `hidden`.
@@ -59,9 +79,21 @@ pub(super) fn encode(
     fields.push(flag(*require));
     fields.push(program.folder.as_os_str().as_bytes());
     fields.push(program.command.expose().as_bytes());
+    let home = home.as_ref().map(|home| home.as_os_str().as_bytes());
+    fields.push(home.unwrap_or_default());
     let ids: Vec<String> = hidden.iter().map(|place| write_id(place.id)).collect();
-    let mut lists: [Vec<&[u8]>; 5] = Default::default();
-    let [args, env, places, read_write, read] = &mut lists;
+    let root_id = root.map(|root| write_id(root.id)).unwrap_or_default();
+    let mut lists: [Vec<&[u8]>; 8] = Default::default();
+    let [
+        args,
+        env,
+        places,
+        read_write,
+        read,
+        of_host,
+        of_plugin,
+        covered,
+    ] = &mut lists;
     args.extend(program.args.iter().map(|arg| arg.expose().as_bytes()));
     let variables = program.env.expose();
     env.extend(variables.flat_map(|(name, value)| [name.as_bytes(), value]));
@@ -69,6 +101,10 @@ pub(super) fn encode(
     places.extend(pairs.flat_map(|(place, id)| [place.path.as_os_str().as_bytes(), id.as_bytes()]));
     read_write.extend(granted.iter().map(|path| path.as_os_str().as_bytes()));
     read.extend(read_only.iter().map(|path| path.as_os_str().as_bytes()));
+    of_host.extend(own.iter().map(|path| path.as_os_str().as_bytes()));
+    let root = root.map(|root| [root.path.as_os_str().as_bytes(), root_id.as_bytes()]);
+    of_plugin.extend(root.into_iter().flatten());
+    covered.extend(sockets.iter().map(|path| path.as_os_str().as_bytes()));
 
     let mut total: usize = fields.iter().map(|field| LENGTH_BYTES + field.len()).sum();
     for list in &lists {
@@ -107,18 +143,15 @@ impl LaunchSpec {
         let require = reader.flag()?;
         let folder = PathBuf::from(text(reader.field()?));
         let command = text(reader.field()?);
+        let home = Some(text(reader.field()?)).filter(|home| !home.is_empty());
         let args = reader.list()?;
         let env = reader.pairs()?;
-        let places = reader.pairs()?.into_iter();
-        let hidden = places.map(|(path, id)| {
-            Some(HiddenPath {
-                path: path.into(),
-                id: read_id(id.to_str()?)?,
-            })
-        });
-        let hidden: Vec<HiddenPath> = hidden.collect::<Option<_>>()?;
-        let granted = reader.list()?.into_iter().map(PathBuf::from).collect();
-        let read_only = reader.list()?.into_iter().map(PathBuf::from).collect();
+        let hidden = reader.known()?;
+        let granted = reader.paths()?;
+        let read_only = reader.paths()?;
+        let own = reader.paths()?;
+        let root = reader.known()?.pop();
+        let sockets = reader.paths()?;
         reader.0.is_empty().then_some(Self {
             mode,
             command,
@@ -132,11 +165,16 @@ impl LaunchSpec {
                 also_hidden: Vec::new(),
                 granted,
                 read_only,
+                root: root.as_ref().map(|root| root.path.clone()),
+                own,
+                home: home.map(PathBuf::from),
                 offline,
                 require,
                 known_folders: KnownFolders::default(),
             },
             hidden,
+            root,
+            sockets,
         })
     }
 
@@ -193,6 +231,20 @@ impl<'a> Reader<'a> {
             pairs.push((first, fields.next()?));
         }
         Some(pairs)
+    }
+
+    fn known(&mut self) -> Option<Vec<KnownPath>> {
+        let places = self.pairs()?.into_iter().map(|(path, id)| {
+            Some(KnownPath {
+                path: path.into(),
+                id: read_id(id.to_str()?)?,
+            })
+        });
+        places.collect()
+    }
+
+    fn paths(&mut self) -> Option<Vec<PathBuf>> {
+        Some(self.list()?.into_iter().map(PathBuf::from).collect())
     }
 
     fn list(&mut self) -> Option<Vec<OsString>> {
@@ -266,6 +318,9 @@ mod tests {
                 also_hidden: vec![],
                 granted: vec!["/g".into()],
                 read_only: vec!["/r".into()],
+                root: Some("/p".into()),
+                own: vec!["/h/own".into()],
+                home: Some("/opt/home".into()),
                 offline: true,
                 require: false,
                 known_folders: KnownFolders::default(),
@@ -273,20 +328,33 @@ mod tests {
         }
     }
 
-    fn hidden() -> [HiddenPath; 2] {
+    fn hidden() -> [KnownPath; 2] {
         let id = Some(FolderId {
             device: u64::MAX,
             inode: 7,
         });
-        ["/h", "/f"].map(|path| HiddenPath {
+        ["/h", "/f"].map(|path| KnownPath {
             path: path.into(),
             id: id.filter(|_| path == "/h"),
         })
     }
 
+    fn found(hidden: &[KnownPath]) -> Found<'_> {
+        Found {
+            hidden,
+            root: hidden.first(),
+            sockets: &[],
+        }
+    }
+
     #[test]
     fn launch_spec_round_trips() {
-        let bytes = encode(&program(), &hidden(), LaunchMode::Helper).unwrap();
+        let (hidden, sockets) = (hidden(), ["/opt/s".into()]);
+        let found = Found {
+            sockets: &sockets,
+            ..found(&hidden)
+        };
+        let bytes = encode(&program(), found, LaunchMode::Helper).unwrap();
         let (length, rest) = bytes.expose().split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, rest.len());
         let spec = LaunchSpec::decode(rest).unwrap();
@@ -295,16 +363,20 @@ mod tests {
         assert_eq!(spec.args, ["", "é"]);
         assert_eq!(spec.env, [("A".into(), "CANARY=\n".into())]);
         assert_eq!(spec.folder, PathBuf::from("/x"));
-        assert_eq!(spec.hidden, hidden());
+        assert_eq!(spec.hidden, hidden);
+        assert_eq!(spec.sockets, sockets);
         assert_eq!(spec.isolation.granted, [PathBuf::from("/g")]);
         assert_eq!(spec.isolation.read_only, [PathBuf::from("/r")]);
+        assert_eq!(spec.isolation.own, [PathBuf::from("/h/own")]);
+        assert_eq!(spec.isolation.home, Some("/opt/home".into()));
+        assert_eq!(spec.root.as_ref(), hidden.first());
         assert!(spec.isolation.offline && !spec.isolation.require);
         assert_eq!(spec.variable("A"), Some(OsStr::new("CANARY=\n")));
     }
 
     #[test]
     fn truncated_or_extended_launch_spec_is_refused() {
-        let bytes = encode(&program(), &hidden(), LaunchMode::Server).unwrap();
+        let bytes = encode(&program(), found(&hidden()), LaunchMode::Server).unwrap();
         let rest = &bytes.expose()[LENGTH_BYTES..];
         for end in 0..rest.len() {
             assert!(LaunchSpec::decode(&rest[..end]).is_none(), "{end}");
@@ -316,7 +388,7 @@ mod tests {
     fn launch_spec_above_the_limit_is_not_encoded() {
         let mut program = program();
         program.args = vec![Secret::new("x".repeat(MAX_SPEC_BYTES))];
-        assert!(encode(&program, &[], LaunchMode::Server).is_none());
+        assert!(encode(&program, Found::default(), LaunchMode::Server).is_none());
         // Debug of a program shows no argument.
         assert!(!format!("{program:?}").contains("xx"));
     }
@@ -326,14 +398,14 @@ mod tests {
     fn launch_spec_of_the_longest_program_that_linux_starts_is_encoded_and_the_limit_is_exact() {
         let mut program = program();
         program.args = vec![Secret::new("x".repeat(6 * 1024 * 1024))];
-        let bytes = encode(&program, &[], LaunchMode::Server).unwrap();
+        let bytes = encode(&program, Found::default(), LaunchMode::Server).unwrap();
         let size = bytes.expose().len() - LENGTH_BYTES;
         assert!(LaunchSpec::decode(&bytes.expose()[LENGTH_BYTES..]).is_some());
         let room = MAX_SPEC_BYTES - size;
         let with = |more: usize| {
             let mut program = program.clone();
             program.args = vec![Secret::new("x".repeat(6 * 1024 * 1024 + more))];
-            encode(&program, &[], LaunchMode::Server)
+            encode(&program, Found::default(), LaunchMode::Server)
         };
         let longest = with(room).unwrap();
         assert_eq!(longest.expose().len(), LENGTH_BYTES + MAX_SPEC_BYTES);
@@ -347,7 +419,7 @@ mod tests {
             program.isolation.profile = IsolationProfile::Confine;
             program.isolation.mechanism = IsolationMechanism::Mounts;
             (program.isolation.offline, program.isolation.require) = (false, true);
-            let bytes = encode(&program, &[], mode).unwrap();
+            let bytes = encode(&program, Found::default(), mode).unwrap();
             let spec = LaunchSpec::decode(&bytes.expose()[LENGTH_BYTES..]).unwrap();
             assert_eq!(spec.mode, mode);
             assert_eq!(spec.isolation.profile, IsolationProfile::Confine);

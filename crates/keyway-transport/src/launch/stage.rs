@@ -14,6 +14,8 @@ pub enum LaunchStage {
     Namespaces,
     /// Finding the folders that are to be hidden.
     Identity,
+    /// Opening what was granted, and the plugin's folder.
+    Grants,
     /// Shutting itself in.
     Isolation,
     /// Going to the working folder.
@@ -23,11 +25,12 @@ pub enum LaunchStage {
 }
 
 impl LaunchStage {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Threads,
         Self::Spec,
         Self::Namespaces,
         Self::Identity,
+        Self::Grants,
         Self::Isolation,
         Self::Folder,
         Self::Program,
@@ -39,6 +42,7 @@ impl LaunchStage {
             Self::Spec => "spec",
             Self::Namespaces => "namespaces",
             Self::Identity => "identity",
+            Self::Grants => "grants",
             Self::Isolation => "isolation",
             Self::Folder => "folder",
             Self::Program => "program",
@@ -57,6 +61,7 @@ impl fmt::Display for LaunchStage {
             Self::Spec => "cannot read the launch spec",
             Self::Namespaces => "cannot set up private mounts",
             Self::Identity => "a folder that must be hidden was moved or replaced",
+            Self::Grants => "a folder of the plugin or a grant was replaced",
             Self::Isolation => "cannot set up the isolation",
             Self::Folder => "cannot enter the working directory",
             Self::Program => "the program is missing or may not be executed",

@@ -70,8 +70,10 @@ impl Setting {
         isolation.mechanism = self.mechanism;
         isolation.offline = self.offline;
         isolation.hidden = person.hidden();
-        isolation.granted = vec![person.at("../work"), person.at("../bin")];
-        isolation.read_only = vec![person.at("../plugin")];
+        let granted = ["../work", "../bin", "../granted", "../repository"];
+        isolation.granted = granted.map(|path| person.at(path)).to_vec();
+        isolation.root = Some(person.at("../plugin"));
+        isolation.read_only = vec![person.at("../repository/plugins/other")];
         server
     }
 }

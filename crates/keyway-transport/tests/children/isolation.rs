@@ -19,14 +19,14 @@ use crate::stdio::{call, next, server};
 use crate::{CHILD, DEADLINE, launcher};
 
 /// A home with what Keyway keeps in it.
-struct Home {
+pub(crate) struct Home {
     home: TempDir,
     abstract_name: String,
     _sockets: [UnixListener; 2],
 }
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // A confined program has a `/tmp` of its own.
         let home = TempDir::new_in("/var/tmp").unwrap();
         let at = |path: &str| home.path().join(path);
@@ -55,7 +55,7 @@ impl Home {
         }
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.home.path().join(path)
     }
 
@@ -63,7 +63,11 @@ impl Home {
         self.at(path).to_str().unwrap().to_owned()
     }
 
-    fn isolation(&self, profile: IsolationProfile, mechanism: IsolationMechanism) -> Isolation {
+    pub(crate) fn isolation(
+        &self,
+        profile: IsolationProfile,
+        mechanism: IsolationMechanism,
+    ) -> Isolation {
         let mut isolation = Isolation::default();
         isolation.profile = profile;
         isolation.mechanism = mechanism;
@@ -88,7 +92,7 @@ impl Home {
         })
     }
 
-    async fn level(
+    pub(crate) async fn level(
         &self,
         profile: IsolationProfile,
         mechanism: IsolationMechanism,
@@ -98,7 +102,7 @@ impl Home {
     }
 
     /// Runs a script in an isolated server; returns its output and exit code.
-    async fn shell(&self, isolation: Isolation, script: &str) -> (String, i64) {
+    pub(crate) async fn shell(&self, isolation: Isolation, script: &str) -> (String, i64) {
         let mut server = server();
         server.program.isolation = isolation;
         server.program.folder = self.at("work");
@@ -113,7 +117,7 @@ impl Home {
     }
 }
 
-fn put(path: &Path, text: &str) {
+pub(crate) fn put(path: &Path, text: &str) {
     use std::io::Write;
     let mut file = fs::File::create(path).unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -384,11 +388,12 @@ os.execv("CHILD", ["CHILD", *sys.argv[1:]])
 "#;
 
 #[tokio::test]
-async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
+async fn a_folder_that_the_host_made_inside_a_hidden_one_can_be_used() {
     let home = Home::new();
     for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
         let mut granted = home.isolation(IsolationProfile::Hide, mechanism);
-        granted.granted = vec![home.at("keyway/data/plugins/p"), home.at("work")];
+        granted.granted = vec![home.at("work")];
+        granted.own = vec![home.at("keyway/data/plugins/p")];
         let script = "echo note > HOME/keyway/data/plugins/p/n; cat HOME/keyway/data/store.db";
         let (output, code) = home.shell(granted, script).await;
         let is_hidden = home

@@ -8,6 +8,7 @@
 )]
 
 mod escapes;
+mod grants;
 mod helper;
 mod init;
 mod isolation;

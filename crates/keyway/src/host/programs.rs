@@ -16,8 +16,8 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec};
 use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
 use keyway_transport::{
-    ChildKind, ChildStream, Helper, HelperCommand, Isolation, IsolationLevel, IsolationProfile,
-    Launcher, Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
+    ChildKind, ChildStream, Helper, HelperCommand, Isolation, IsolationLevel, Launcher, Log,
+    Program, StdioServer, TransportError, Verify, VerifyMoment,
 };
 
 use super::Host;
@@ -195,15 +195,16 @@ impl Host {
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {
         let mut isolation = settings::isolation(target.confinement, &self.programs.isolation);
-        let root = target.host.plugin_root.clone();
-        match isolation.profile {
-            // A file of the plugin is what the person approved, or code of a server that is not
-            // confined. A grant of the folder itself comes before this.
-            IsolationProfile::Confine => isolation.read_only.push(root),
-            _ => isolation.granted.push(root),
-        }
-        isolation.granted.push(target.host.plugin_data.clone());
-        isolation.granted.push(own_folder(target));
+        // A file of the plugin is what the person approved, or code of a server that is not confined.
+        // A grant of the folder itself comes before this.
+        let root = Some(&target.host.plugin_root).filter(|root| !root.as_os_str().is_empty());
+        isolation.root = root.cloned();
+        let own = [target.host.plugin_data.clone(), own_folder(target)];
+        let own = own.into_iter().filter(|own| !own.as_os_str().is_empty());
+        isolation.own.extend(own);
+        let mut variables = self.environment.iter();
+        let home = variables.find_map(|(name, value)| (name == "HOME").then(|| value.into()));
+        isolation.home = home;
         isolation
     }
 }

@@ -15,7 +15,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +22,7 @@ use rustix::fs::{Access, Mode, OFlags, access};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
+use super::granted::{Granted, by_descriptor};
 use super::paths::{HiddenPlace, IsolatedPaths, Step};
 use crate::launch::known_folders::FolderId;
 
@@ -31,7 +31,6 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     // New mounts of the person still arrive here; ours never get out.
     let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", downstream)?;
-    let exposed = Exposed::of(places)?;
     let (folders, files): (Vec<&HiddenPlace>, Vec<&HiddenPlace>) =
         places.hidden.iter().partition(|place| place.id.is_some());
     for file in &files {
@@ -44,7 +43,7 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
         put_lower_cover(folder, more)?;
     }
     for folder in &folders {
-        put_upper_cover(&folder.path, &exposed)?;
+        put_upper_cover(&folder.path, &places.own)?;
     }
     // Terminals of the person can be opened by name; this child gets terminals of its own.
     let terminals = c"newinstance,ptmxmode=0666,mode=0620";
@@ -151,7 +150,7 @@ fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
 }
 
 /// Shows a folder a second time.
-fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
+pub(super) fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
     fs::create_dir(view)?;
     // What is mounted inside comes along only where it may not be left behind.
     match rustix::mount::mount_bind(folder, view) {
@@ -160,15 +159,15 @@ fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
     }
 }
 
-fn put_upper_cover(path: &Path, exposed: &[Exposed]) -> io::Result<()> {
+fn put_upper_cover(path: &Path, own: &[Granted]) -> io::Result<()> {
     // A child may make namespaces of its own, and copies must then be possible again.
     rustix::mount::mount_change(path, MountPropagationFlags::PRIVATE)?;
     rustix::mount::mount("tmpfs", path, "tmpfs", SETTLED, c"size=64k,mode=0700")?;
-    for inner in exposed.iter().filter(|inner| inner.path.starts_with(path)) {
-        fs::create_dir_all(&inner.path)?;
-        rustix::mount::mount_bind_recursive(by_descriptor(&inner.folder), &inner.path)?;
+    for inner in own.iter().filter(|inner| inner.real.starts_with(path)) {
+        fs::create_dir_all(&inner.real)?;
+        rustix::mount::mount_bind_recursive(by_descriptor(&inner.opened), &inner.real)?;
     }
-    // What was granted inside can be reached, and nothing can be listed.
+    // What is the program's own inside can be reached, and nothing can be listed.
     fs::set_permissions(path, fs::Permissions::from_mode(0o111))?;
     let read_only = SETTLED | MountFlags::BIND | MountFlags::RDONLY;
     Ok(rustix::mount::mount_remount(path, read_only, c"")?)
@@ -179,34 +178,6 @@ fn cover_file(path: &Path) -> io::Result<()> {
     rustix::mount::mount_bind("/dev/null", path)?;
     let no_device = SETTLED | MountFlags::BIND | MountFlags::RDONLY;
     Ok(rustix::mount::mount_remount(path, no_device, c"")?)
-}
-
-/// A granted folder inside a hidden one, held open while that is covered.
-struct Exposed {
-    path: PathBuf,
-    folder: OwnedFd,
-}
-
-impl Exposed {
-    fn of(places: &IsolatedPaths) -> io::Result<Vec<Self>> {
-        let granted = places.granted.iter().chain(&places.read_only);
-        let granted = granted.map(|granted| &granted.real);
-        let inside = granted.filter(|path| places.is_hidden(path) && path.is_dir());
-        inside
-            .map(|path| {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                Ok(Self {
-                    path: path.clone(),
-                    folder: rustix::fs::open(path, flags, Mode::empty())?,
-                })
-            })
-            .collect()
-    }
-}
-
-/// Returns a path to what a descriptor stands for, wherever that lies by now.
-pub(super) fn by_descriptor(descriptor: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
 /// No devices, no set-user-ID; nothing to execute is in there anyway.

@@ -10,17 +10,21 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::{Request, mount_table};
-use crate::launch::known_folders::{FolderId, HiddenPath};
+use super::granted::Granted;
+use super::{ApplyError, Request, mount_table};
+use crate::launch::known_folders::{FolderId, KnownPath};
+use crate::launch::stage::LaunchStage;
 
 /// The paths of an isolation.
 #[derive(Debug)]
 pub(super) struct IsolatedPaths {
     pub(super) hidden: Vec<HiddenPlace>,
-    /// To read and write, without links.
+    /// To read and write, outside of what is hidden.
     pub(super) granted: Vec<Granted>,
-    /// To read.
+    /// To read, outside of what is hidden; the plugin's folder is one of them.
     pub(super) read_only: Vec<Granted>,
+    /// To read and write, and the only ones that are shown inside of what is hidden.
+    pub(super) own: Vec<Granted>,
 }
 
 /// One hidden folder or file.
@@ -42,37 +46,46 @@ pub(super) struct Step {
     pub(super) is_link: bool,
 }
 
-/// A path that was granted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Granted {
-    /// As it was written, which the program may use as well.
-    pub(super) written: PathBuf,
-    /// Without links.
-    pub(super) real: PathBuf,
-}
-
 impl IsolatedPaths {
-    /// Finds the paths; an error if a folder to hide is not the one that the host knows.
-    pub(super) fn of(request: Request<'_>) -> io::Result<Self> {
-        let hidden: io::Result<Vec<HiddenPlace>> = request.hidden.iter().map(find).collect();
-        let mut hidden = hidden?;
-        hidden.extend(seen_elsewhere(&hidden)?);
-        hidden.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        hidden.dedup_by(|inner, outer| {
-            // What lies inside another one is hidden with it; a link may lead there from outside.
-            let is_inside = inner.path.starts_with(&outer.path);
-            if is_inside {
-                let steps = inner.steps.drain(..);
-                let outside = steps.filter(|step| !step.folder.starts_with(&outer.path));
-                outer.steps.extend(outside);
-            }
-            is_inside
-        });
-        Ok(Self {
+    /// Finds the paths; an error if a folder is not the one that the host knows, or if one that was
+    /// granted leads to what is hidden.
+    pub(super) fn of(request: Request<'_>) -> Result<Self, ApplyError> {
+        let hidden = hidden_places(request).map_err(ApplyError::at(LaunchStage::Identity))?;
+        let mut places = Self {
             hidden,
-            granted: real(&request.isolation.granted),
-            read_only: real(&request.isolation.read_only),
-        })
+            granted: Vec::new(),
+            read_only: Vec::new(),
+            own: Vec::new(),
+        };
+        places
+            .open(request)
+            .map_err(ApplyError::at(LaunchStage::Grants))?;
+        Ok(places)
+    }
+
+    /// Opens what was granted, once and before anything is covered: what is compared here is what
+    /// is shown later, whatever its path leads to by then.
+    fn open(&mut self, request: Request<'_>) -> io::Result<()> {
+        let isolation = request.isolation;
+        let root = request.root.map(Granted::of_root).transpose()?;
+        let read_only = Granted::all(&isolation.read_only);
+        self.read_only = read_only.into_iter().chain(root).collect();
+        self.granted = Granted::all(&isolation.granted);
+        let (own, elsewhere) = Granted::own(&isolation.own, request.hidden)?;
+        self.own = own;
+        self.granted.extend(elsewhere);
+        let is_hidden = |id| self.hidden.iter().any(|place| place.id == Some(id));
+        for granted in self.granted.iter().chain(&self.read_only) {
+            if self.is_hidden(&granted.real) || granted.lies_in(is_hidden)? {
+                return Err(Errno::ACCESS.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what may be written.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &Granted> {
+        self.granted.iter().chain(&self.own)
     }
 
     /// Says whether a path lies in a hidden folder, or is one.
@@ -83,13 +96,31 @@ impl IsolatedPaths {
     }
 }
 
+fn hidden_places(request: Request<'_>) -> io::Result<Vec<HiddenPlace>> {
+    let hidden: io::Result<Vec<HiddenPlace>> = request.hidden.iter().map(find).collect();
+    let mut hidden = hidden?;
+    hidden.extend(seen_elsewhere(&hidden)?);
+    hidden.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    hidden.dedup_by(|inner, outer| {
+        // What lies inside another one is hidden with it; a link may lead there from outside.
+        let is_inside = inner.path.starts_with(&outer.path);
+        if is_inside {
+            let steps = inner.steps.drain(..);
+            let outside = steps.filter(|step| !step.folder.starts_with(&outer.path));
+            outer.steps.extend(outside);
+        }
+        is_inside
+    });
+    Ok(hidden)
+}
+
 /// Returns the same folders where their file systems are mounted once more.
 fn seen_elsewhere(hidden: &[HiddenPlace]) -> io::Result<Vec<HiddenPlace>> {
     let mounts = mount_table::read()?;
     let mut found = Vec::new();
     for place in hidden.iter().filter(|place| place.id.is_some()) {
         for path in mount_table::aliases(&mounts, &place.path) {
-            let same = HiddenPath { path, id: place.id };
+            let same = KnownPath { path, id: place.id };
             // Another mount may lie above that path, and then something else is seen there.
             found.extend(find(&same).ok());
         }
@@ -97,20 +128,7 @@ fn seen_elsewhere(hidden: &[HiddenPlace]) -> io::Result<Vec<HiddenPlace>> {
     Ok(found)
 }
 
-fn real(paths: &[PathBuf]) -> Vec<Granted> {
-    let existing = paths.iter().filter_map(|path| {
-        Some(Granted {
-            written: path.clone(),
-            real: path.canonicalize().ok()?,
-        })
-    });
-    let mut granted: Vec<Granted> = existing.collect();
-    granted.sort_unstable_by(|left, right| left.real.cmp(&right.real));
-    granted.dedup();
-    granted
-}
-
-fn find(hidden: &HiddenPath) -> io::Result<HiddenPlace> {
+fn find(hidden: &KnownPath) -> io::Result<HiddenPlace> {
     let (path, steps) = walk(&hidden.path)?;
     let found = fs::symlink_metadata(&path)?;
     let id = found.is_dir().then(|| FolderId {

@@ -10,19 +10,26 @@ use landlock::{
     ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 
-use super::paths::{Granted, IsolatedPaths};
+use super::granted::{Granted, by_descriptor};
+use super::paths::IsolatedPaths;
 use super::{IsolationLevel, IsolationProfile, tree};
 
 /// Restricts this process for good; returns the version of the interface in force, 0 for none.
-pub(super) fn restrict(places: &IsolatedPaths, level: IsolationLevel) -> io::Result<u8> {
+///
+/// `homes` are what a confined child does not see of system folders.
+pub(super) fn restrict(
+    places: &IsolatedPaths,
+    homes: &[PathBuf],
+    level: IsolationLevel,
+) -> io::Result<u8> {
     let outcome = match level.requested {
         _ if level.mounts => scope_only().and_then(|status| match status.ruleset {
             RulesetStatus::NotEnforced => memory_only(),
             _ => Ok(status),
         }),
-        IsolationProfile::Confine => confine(places),
+        IsolationProfile::Confine => confine(places, homes),
         _ => grant_around(places),
     };
     let status = outcome.map_err(io::Error::other)?;
@@ -57,8 +64,9 @@ fn grant_around(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetErro
     // Also shows the names, and only those, in hidden folders: the price for `ls` in a home.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.allow_around(Path::new("/"), everything())?;
-    for Granted { real, .. } in &places.granted {
-        rules.allow_around(real, everything())?;
+    // What was granted lies beside what is hidden; what is the child's own may lie in it.
+    for own in &places.own {
+        rules.allow_opened(&own.opened, &own.real, everything())?;
     }
     rules.created.restrict_self()
 }
@@ -69,27 +77,29 @@ fn hidden(places: &IsolatedPaths) -> Vec<PathBuf> {
 }
 
 /// Allows to use the system, and what was granted.
-fn confine(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetError> {
+fn confine(places: &IsolatedPaths, homes: &[PathBuf]) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = scoped()?.handle_access(everything())?.create()?;
     let hidden = hidden(places);
-    let mut rules = Rules::new(ruleset, &hidden);
+    let closed: Vec<PathBuf> = hidden.iter().chain(homes).cloned().collect();
+    let mut rules = Rules::new(ruleset, &closed);
     let read = AccessFs::from_read(KNOWN);
     for path in tree::SYSTEM.iter().chain(WITHOUT_A_TREE) {
         rules.allow_around(Path::new(path), read)?;
     }
+    let mut rules = Rules::new(rules.created, &hidden);
     for path in tree::DEVICES.iter().chain(&["/dev/shm"]) {
         rules.allow_around(Path::new(path), everything())?;
     }
-    for Granted { real, .. } in &places.read_only {
-        rules.allow_around(real, read)?;
+    for Granted { real, opened, .. } in &places.read_only {
+        rules.allow_opened(opened, real, read)?;
     }
-    for Granted { real, .. } in &places.granted {
+    for Granted { real, opened, .. } in places.writable() {
         // Rules add up: what may only be read is left out where a folder around it may be written.
         let read_only = places.read_only.iter().map(|inner| &inner.real);
         let inside = read_only.filter(|inner| *inner != real && inner.starts_with(real));
         let closed: Vec<PathBuf> = inside.chain(&hidden).cloned().collect();
         let mut around = Rules::new(rules.created, &closed);
-        around.allow_around(real, everything())?;
+        around.allow_opened(opened, real, everything())?;
         rules = Rules::new(around.created, &hidden);
     }
     rules.created.restrict_self()
@@ -119,17 +129,36 @@ impl<'a> Rules<'a> {
         path: &Path,
         access: BitFlags<AccessFs>,
     ) -> Result<(), RulesetError> {
+        // What is not there, or cannot be reached, needs no rule.
+        match open(path) {
+            Some(opened) => self.allow_opened(&opened, path, access),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for what was opened, whatever its path leads to by now.
+    fn allow_opened(
+        &mut self,
+        opened: &OwnedFd,
+        path: &Path,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), RulesetError> {
         if self.hidden.iter().any(|hidden| hidden == path) {
             return Ok(());
         }
         if !self.hidden.iter().any(|hidden| hidden.starts_with(path)) {
-            return self.allow(path, access);
+            (&mut self.created).add_rule(PathBeneath::new(opened, access))?;
+            return Ok(());
         }
         // What cannot be listed has nothing in it that the child could reach.
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let entries = fs::read_dir(by_descriptor(opened)).into_iter().flatten();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let inner = rustix::fs::openat(opened, &name, flags, Mode::empty());
             // Where a link leads is allowed or hidden on its own account.
-            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.allow_around(&entry.path(), access)?;
+            if let Some(inner) = inner.ok().filter(|inner| !is_link(inner)) {
+                self.allow_opened(&inner, &path.join(&name), access)?;
             }
         }
         Ok(())
@@ -142,6 +171,11 @@ impl<'a> Rules<'a> {
         }
         Ok(())
     }
+}
+
+fn is_link(opened: &OwnedFd) -> bool {
+    let found = rustix::fs::fstat(opened);
+    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
 }
 
 fn open(path: &Path) -> Option<OwnedFd> {

@@ -6,21 +6,23 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, symlink};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use super::mount_table;
-use super::mounts::{by_descriptor, own_processes};
+use super::granted::{Granted, by_descriptor};
+use super::mounts::own_processes;
 use super::paths::IsolatedPaths;
+use super::{Request, mount_table, pins};
 
 /// Builds the tree and enters it. Our folders are covered already, so a granted folder around them
 /// does not show them.
-pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> io::Result<()> {
+pub(super) fn enter(places: &IsolatedPaths, request: Request<'_>) -> io::Result<()> {
     // Before the base covers what may lie below it.
     let sources = Source::all(places)?;
+    let homes = homes(places, request);
     rustix::mount::mount("tmpfs", BASE, "tmpfs", LIVELY, c"mode=0755")?;
     let tree = Tree(PathBuf::from(BASE));
     for folder in ["proc", "run", "var"] {
@@ -31,22 +33,31 @@ pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> 
         tree.empty(Path::new(path), c"mode=1777")?;
     }
     symlink("../run", tree.at(Path::new("/var/run")))?;
-    for path in own_folders.into_iter().flatten() {
-        if path.is_absolute() && !path.starts_with("/tmp") {
-            tree.empty(path, c"mode=0700")?;
-        }
-    }
-    let (mut sealed, mut open) = (Vec::new(), Vec::new());
-    for (source, path) in outer_first(&sources) {
+    let (mut sealed, mut open, mut written) = (Vec::new(), Vec::new(), Vec::new());
+    for (source, path) in outer_first(&sources, &homes) {
         if tree.has_link(path) {
             continue;
+        }
+        let Some(source) = source else {
+            if tree.can_be_emptied(path, &sources) {
+                tree.empty(path, c"mode=0700")?;
+                open.push(tree.at(path));
+            }
+            continue;
+        };
+        if source.kind == MountKind::ReadOnly {
+            pins::put(&tree.at(path), &written)?;
         }
         tree.show(source, path)?;
         match source.kind {
             MountKind::ReadOnly => sealed.push(tree.at(path)),
-            MountKind::ReadWrite | MountKind::Device => open.push(tree.at(path)),
+            MountKind::ReadWrite | MountKind::Device => written.push(tree.at(path)),
         }
     }
+    for socket in request.sockets {
+        tree.cover_socket(socket)?;
+    }
+    open.append(&mut written);
     mount_table::seal(&sealed, &open)?;
     let read_only = MountFlags::BIND | MountFlags::RDONLY | LIVELY;
     rustix::mount::mount_remount(tree.at(Path::new("/dev")), read_only, c"")?;
@@ -58,16 +69,46 @@ pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> 
     Ok(rustix::mount::mount_remount("/", read_only, c"")?)
 }
 
+/// Returns the folders that the child finds empty, with and without links, unless a folder around
+/// them was granted. The entry decides about some of them.
+pub(super) fn homes(places: &IsolatedPaths, request: Request<'_>) -> Vec<PathBuf> {
+    let own_folders = request.own_folders.into_iter().flatten();
+    let own_folders =
+        own_folders.flat_map(|path| [Some(path.to_owned()), path.canonicalize().ok()]);
+    let given: Vec<&Granted> = places.writable().chain(&places.read_only).collect();
+    let is_given = |path: &Path| given.iter().any(|it| path.starts_with(&it.real));
+    let is_home = |path: &PathBuf| {
+        let is_system = SYSTEM
+            .iter()
+            .chain(PROGRAMS)
+            .any(|system| path.as_os_str() == *system);
+        is_plain(path) && !is_system && !path.starts_with("/tmp") && !is_given(path)
+    };
+    own_folders.flatten().filter(is_home).collect()
+}
+
+/// Says whether a path stays below the root wherever that lies.
+fn is_plain(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.next() == Some(Component::RootDir)
+        && path.parent().is_some()
+        && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
 /// Returns what is shown besides devices, and where: a folder before what lies in it, so that the
-/// nearest one decides about a path, and of two at one path the one that may be written.
-fn outer_first(sources: &[Source]) -> Vec<(&Source, &Path)> {
-    let shown = sources
+/// nearest one decides about a path, and of two at one path the one that may be written. Without a
+/// source there is an empty folder.
+fn outer_first<'a>(
+    sources: &'a [Source],
+    homes: &'a [PathBuf],
+) -> Vec<(Option<&'a Source>, &'a Path)> {
+    let sources = sources
         .iter()
         .filter(|source| source.kind != MountKind::Device);
-    let mut shown: Vec<_> = shown
-        .flat_map(|source| source.paths().map(move |path| (source, path)))
-        .collect();
+    let sources = sources.flat_map(|source| source.paths().map(move |path| (Some(source), path)));
+    let homes = homes.iter().map(|path| (None, path.as_path()));
     // Stable: what may be written comes last in `sources`.
+    let mut shown: Vec<_> = homes.chain(sources).collect();
     shown.sort_by_key(|(_, path)| path.components().count());
     shown
 }
@@ -105,13 +146,17 @@ impl Source {
             sources.push(Self::open(MountKind::Device, path, path)?);
         }
         let granted = places
-            .granted
-            .iter()
+            .writable()
             .map(|granted| (MountKind::ReadWrite, granted));
         let read_only = places.read_only.iter();
         let read_only = read_only.map(|granted| (MountKind::ReadOnly, granted));
         for (kind, granted) in read_only.chain(granted) {
-            sources.push(Self::open(kind, &granted.written, &granted.real)?);
+            sources.push(Self {
+                kind,
+                written: granted.written.clone(),
+                real: granted.real.clone(),
+                opened: Some(granted.opened.try_clone()?),
+            });
         }
         Ok(sources)
     }
@@ -143,7 +188,7 @@ impl Source {
     /// Returns the paths that it is to be seen at.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let written = Some(self.written.as_path());
-        let is_other = |path: &&Path| path.is_absolute() && *path != self.real;
+        let is_other = |path: &&Path| is_plain(path) && *path != self.real;
         std::iter::once(self.real.as_path()).chain(written.filter(is_other))
     }
 }
@@ -171,10 +216,33 @@ impl Tree {
         Ok(path)
     }
 
+    /// Says whether an empty folder can be put there without making one in a folder of the person's.
+    fn can_be_emptied(&self, path: &Path, sources: &[Source]) -> bool {
+        match fs::symlink_metadata(self.at(path)) {
+            Ok(found) => found.is_dir(),
+            Err(error) => {
+                let mut shown = sources.iter().flat_map(Source::paths);
+                error.kind() == io::ErrorKind::NotFound
+                    && !shown.any(|shown| path.starts_with(shown) && self.at(shown).exists())
+            }
+        }
+    }
+
     /// Puts an empty folder there, in memory, which is gone after the child.
     fn empty(&self, path: &Path, mode: &std::ffi::CStr) -> io::Result<()> {
         let path = self.folder(path)?;
         Ok(rustix::mount::mount("tmpfs", path, "tmpfs", LIVELY, mode)?)
+    }
+
+    /// Covers a socket by a file that is none, where it is seen.
+    fn cover_socket(&self, path: &Path) -> io::Result<()> {
+        let target = self.at(path);
+        let found = fs::symlink_metadata(&target);
+        if !is_plain(path) || !found.is_ok_and(|found| found.file_type().is_socket()) {
+            return Ok(());
+        }
+        let nothing = self.at(Path::new("/dev/null"));
+        Ok(rustix::mount::mount_bind(nothing, target)?)
     }
 
     /// Shows something of the person's at a path.
@@ -236,7 +304,8 @@ pub(in crate::launch) const SYSTEM: &[&str] = &[
     "/lib",
     "/lib32",
     "/lib64",
-    "/nix",
+    "/nix/store",
+    "/nix/var/nix/profiles",
     "/opt",
     "/run/current-system",
     "/sbin",
@@ -245,6 +314,9 @@ pub(in crate::launch) const SYSTEM: &[&str] = &[
     "/usr",
     "/var/lib/ca-certificates",
 ];
+
+/// Homes of users that are no person: what lies there are programs.
+const PROGRAMS: &[&str] = &["/usr/bin", "/usr/local/bin", "/usr/local/sbin", "/usr/sbin"];
 
 /// Devices that hold nothing of the person's.
 pub(super) const DEVICES: &[&str] = &[

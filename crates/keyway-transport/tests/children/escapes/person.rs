@@ -72,7 +72,9 @@ impl Person {
             "spool/cron",
             "../work",
             "../bin",
+            "../granted",
             "../plugin/.git",
+            "../repository/plugins/other",
         ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
@@ -200,6 +202,7 @@ impl Person {
             "bin-of-person",
             "../plugin/lib.js",
             "../plugin/.git/config",
+            "../repository/plugins/other/lib.js",
         ];
         let mut texts = files
             .iter()

@@ -143,6 +143,22 @@ pub(super) const TRICKS: &[Trick] = &[
         &[EXCHANGE_ONCE, "cat HOME/decoy/keyway/key"],
     ),
     trick(
+        "replace a grant by a link to Keyway's folder, look from a second child",
+        DENIED,
+        &[
+            "mv HOME/../granted HOME/../old; ln -sT HOME/.config/keyway HOME/../granted",
+            "cat HOME/../granted/key; echo EVIL > HOME/../granted/config.toml",
+        ],
+    ),
+    trick(
+        "replace the plugin by a link to Keyway's folder, look from a second child",
+        DENIED,
+        &[
+            "mv HOME/../plugin HOME/../old; ln -sT HOME/.config/keyway HOME/../plugin",
+            "cat HOME/../plugin/key; echo EVIL > HOME/../plugin/config.toml",
+        ],
+    ),
+    trick(
         "unmount the cover",
         DENIED,
         &["umount HOME/.config/keyway; umount -l HOME/.config/keyway; cat HOME/.config/keyway/key"],
@@ -265,6 +281,13 @@ pub(super) const TRICKS: &[Trick] = &[
         "rename a file over one of the plugin's",
         CONFINE_ONLY,
         &["echo EVIL > HOME/../work/x; mv -f HOME/../work/x HOME/../plugin/lib.js"],
+    ),
+    trick(
+        "rename a folder between a grant and the plugin in it, and put another there",
+        CONFINE_ONLY,
+        &[
+            "cd HOME/../repository; mv plugins old; mkdir -p plugins/other; echo EVIL > plugins/other/lib.js",
+        ],
     ),
     python(
         "map a file of the plugin and write to that",
