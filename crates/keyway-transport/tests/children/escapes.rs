@@ -235,19 +235,25 @@ async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
 #[tokio::test]
 async fn e1_nothing_starts_once_a_folder_was_replaced() {
     let person = Person::new(User::Own).unwrap();
-    let setting = SETTINGS[0];
     let launcher = person.launcher();
-    let first = setting.server(&person).open(&launcher).await.unwrap();
-    drop(first);
+    let first = SETTINGS[0].server(&person);
+    // A clone knows the folders that the first start met.
+    let isolation = first.program.isolation.clone();
+    let again = || {
+        let mut server = SETTINGS[0].server(&person);
+        server.program.isolation = isolation.clone();
+        server
+    };
+    drop(first.open(&launcher).await.unwrap());
     std::fs::rename(person.at(".config"), person.at(".moved")).unwrap();
-    let error = setting.server(&person).open(&launcher).await.unwrap_err();
+    let error = again().open(&launcher).await.unwrap_err();
     assert_eq!(error.code(), keyway_code::Code::FolderReplaced, "{error}");
     assert!(
         !person.at(".config").exists(),
         "nothing is made in its place"
     );
     std::fs::rename(person.at(".moved"), person.at(".config")).unwrap();
-    assert!(setting.server(&person).open(&launcher).await.is_ok());
+    assert!(again().open(&launcher).await.is_ok());
 }
 
 /// A place of another process that goes away while a program is started stops no start: the places are
