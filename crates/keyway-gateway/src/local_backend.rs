@@ -234,8 +234,14 @@ impl LocalBackend {
                 "the entry does not refer to that variable".to_owned(),
             ));
         }
+        // What a plugin asks for under a name is not what another asks for under the same.
+        let kept_name = || {
+            let plugin = self.plugin(id)?;
+            let scope = plugin.host().variable_scope(plugin.loaded())?;
+            Ok(scope.kept_name(name))
+        };
+        let name = kept_name().map_err(|error| self.problem(id, &error))?;
         let vault = self.vault().map_err(|error| self.problem(id, &error))?;
-        let name = name.to_owned();
         // It writes to the disk.
         let kept = tokio::task::spawn_blocking(move || {
             KeptVariables::new(&vault)?.set(&name, &value, SystemClock.wall())

@@ -2,10 +2,12 @@
 
 use keyway::Host;
 use keyway::vault::KeySources;
+use keyway_secret::Secret;
 use keyway_testkit::Folder;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::dashboard::{DashboardBackend as _, ServerId};
 
 struct Served {
     folder: Folder,
@@ -93,6 +95,24 @@ fn find(servers: &[ServedServer], at: usize) -> &ServedServer {
 
 fn find_name<'a>(servers: &'a [ServedServer], name: &str) -> &'a ServedServer {
     servers.iter().find(|it| it.name == name).unwrap()
+}
+
+#[tokio::test]
+async fn a_value_that_is_set_on_a_page_is_kept_for_the_plugin_that_asks_for_it() {
+    let text = r#"{"mcpServers": {"s": {"command": "./run-0.sh", "env": {"K": "${INPUT_KEY}"}}}}"#;
+    let served = Served::of_text(2, 1, text);
+    let backend = &served.plugins.backend;
+    backend.set_plugins(served.plugins.loaded());
+    let value = Secret::new("typed".to_owned());
+    let id = ServerId::new("p0", "s");
+    backend.set_variable(&id, "INPUT_KEY", value).await.unwrap();
+    let is_set = |plugin: &str| {
+        let plugin = served.host.load(served.folder.at(plugin)).unwrap();
+        let scope = served.host.variable_scope(plugin.loaded()).unwrap();
+        scope.scope().is_set("INPUT_KEY")
+    };
+    assert!(is_set("p0"));
+    assert!(!is_set("p1"), "another plugin asks under the same name");
 }
 
 #[tokio::test]
