@@ -126,11 +126,10 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             target,
             seconds,
             long,
-        } => fuzz::run(
-            &workspace,
-            target.as_deref(),
-            fuzz::Extent::new(seconds, long),
-        ),
+        } => {
+            let extent = fuzz::Extent::new(seconds, long);
+            fuzz::run(&workspace, target.as_deref(), extent)
+        }
         Task::Mutants {
             setup,
             minutes,
