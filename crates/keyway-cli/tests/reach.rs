@@ -31,7 +31,7 @@ fn a_file_that_is_too_large_is_not_read_and_the_approval_says_so() {
         refused.stderr
     );
     assert!(
-        refused.stderr.contains("!! files can change"),
+        refused.stderr.contains("!! not covered: `large`"),
         "{}",
         refused.stderr
     );

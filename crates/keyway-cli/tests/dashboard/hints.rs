@@ -73,7 +73,7 @@ fn a_client_and_the_dashboard_are_told_commands_that_name_the_plugins_folder() {
         let page = house.get(&format!("/s/{plugin}/gone"), &pass);
         page.contains("How to fix it").then_some(page)
     });
-    assert!(page.contains("--server gone --config "), "{page}");
+    assert!(page.contains(" gone --config "), "{page}");
 }
 
 #[test]

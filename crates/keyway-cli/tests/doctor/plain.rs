@@ -223,7 +223,7 @@ fn a_vault_that_is_damaged_is_told_and_nothing_is_asked() {
     desk.sign_in();
     let vault = "home/keyway/data/vault.db";
     let backup = std::fs::read(desk.folder.at(vault)).unwrap();
-    desk.folder.put(vault, "this is not a vault");
+    desk.folder.put(vault, "this is not a vault\n".repeat(40));
     let outcome = desk.keyway(&["doctor", "--format", "json"]).run();
     let fix = "keyway vault repair";
     let found = assert_fault(&outcome, "vault", 1, fix);

@@ -125,7 +125,10 @@ fn claude_code_prefers_a_projects_entry_of_the_same_name() {
         .env("HOME", folder.at("person"))
         .env("KEYWAY_HOME", folder.at("home"));
     let listed = call.args(["clients"]).run().stdout;
-    assert!(listed.contains("the project entry counts"), "{listed}");
+    assert!(
+        listed.contains("the project entry takes precedence"),
+        "{listed}"
+    );
 }
 
 #[test]

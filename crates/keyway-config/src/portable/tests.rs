@@ -309,7 +309,7 @@ fn references_that_the_old_host_passed_on_are_slots_of_the_new_one() {
             "{text}"
         );
         assert!(
-            written.losses[0].message.contains("filled in from now on"),
+            written.losses[0].message.contains("expanded from now on"),
             "{:?}",
             written.losses
         );

@@ -197,17 +197,25 @@ impl Host {
         let mut isolation = settings::isolation(target.confinement, &self.programs.isolation);
         // A file of the plugin is what the person approved, or code of a server that is not confined.
         // A grant of the folder itself comes before this.
-        let root = Some(&target.host.plugin_root).filter(|root| !root.as_os_str().is_empty());
-        isolation.root = root.cloned();
-        let own = [target.host.plugin_data.clone(), own_folder(target)];
-        let own = own.into_iter().filter(|own| !own.as_os_str().is_empty());
-        isolation.own.extend(own);
+        let host = target.host;
+        let root = Some(host.plugin_root.clone()).filter(|root| !root.as_os_str().is_empty());
+        // Entries that the person added lie in a folder of Keyway's own, which is hidden otherwise.
+        let data = host.plugin_data.ancestors().nth(2);
+        let is_own = data.is_some_and(|data| host.plugin_root == data.join(OWN_ENTRIES));
+        let own = [host.plugin_data.clone(), own_folder(target)].into_iter();
+        let own = own.chain(root.clone().filter(|_| is_own));
+        isolation
+            .own
+            .extend(own.filter(|own| !own.as_os_str().is_empty()));
+        isolation.root = root.filter(|_| !is_own);
         let mut variables = self.environment.iter();
-        let home = variables.find_map(|(name, value)| (name == "HOME").then(|| value.into()));
-        isolation.home = home;
+        isolation.home = variables.find_map(|(name, value)| (name == "HOME").then(|| value.into()));
         isolation
     }
 }
+
+/// The folder of the person's own entries, in that for data.
+const OWN_ENTRIES: &str = "own";
 
 /// Compares the files with those that were approved, right before and right after a start.
 fn verify(target: Target<'_>) -> Option<Verify> {
@@ -234,8 +242,7 @@ fn own_folder(target: Target<'_>) -> PathBuf {
         _ => "hide",
     };
     // The plugin chooses names: two of them must not be able to lead to one folder.
-    let name = [profile, "\0", &target.spec.name].concat();
-    let name = Blake2b::<U16>::digest(name);
+    let name = Blake2b::<U16>::digest([profile, "\0", &target.spec.name].concat());
     let name = name.iter().map(|byte| format!("{byte:02x}"));
     folders.join(name.collect::<String>())
 }
@@ -288,10 +295,8 @@ fn program_path(command: &Secret<String>, target: Target<'_>) -> Secret<String> 
         let path = target.host.plugin_root.join(text);
         return Secret::new(path.to_string_lossy().into_owned());
     }
-    let approved = target
-        .files
-        .and_then(Files::program)
-        .filter(|_| !text.contains('/'));
+    let approved = target.files.and_then(Files::program);
+    let approved = approved.filter(|_| !text.contains('/'));
     // One that is no UTF-8 has no other name.
     if let Some(path) = approved.and_then(Path::to_str) {
         return Secret::new(path.to_owned());
