@@ -352,7 +352,10 @@ fn an_entry_that_changed_shows_what_changed_since_it_was_approved() {
     assert!(removed.contains("- "), "{changes}");
     assert!(added.starts_with("+ "), "{changes}");
     assert!(changes.contains("run.sh (changed)"), "{changes}");
-    assert!(all.contains("second") && !all.contains("run.sh first"), "{all}");
+    assert!(
+        all.contains("second") && !all.contains("run.sh first"),
+        "{all}"
+    );
     // What was approved no longer counts, and the new question can be answered.
     let body = format!("_mark={mark}&digest={}&answer=yes", digest(&page));
     house.post("/s/p/s/approve", &pass, &body);

@@ -201,21 +201,17 @@ impl Host {
         let root = Some(host.plugin_root.clone()).filter(|root| !root.as_os_str().is_empty());
         // Entries that the person added lie in a folder of Keyway's own, which is hidden otherwise.
         let data = host.plugin_data.ancestors().nth(2);
-        let is_own = data.is_some_and(|data| host.plugin_root == data.join(OWN_ENTRIES));
+        let is_own = data.is_some_and(|data| host.plugin_root == data.join("own"));
         let own = [host.plugin_data.clone(), own_folder(target)].into_iter();
         let own = own.chain(root.clone().filter(|_| is_own));
-        isolation
-            .own
-            .extend(own.filter(|own| !own.as_os_str().is_empty()));
+        let own = own.filter(|own| !own.as_os_str().is_empty());
+        isolation.own.extend(own);
         isolation.root = root.filter(|_| !is_own);
         let mut variables = self.environment.iter();
         isolation.home = variables.find_map(|(name, value)| (name == "HOME").then(|| value.into()));
         isolation
     }
 }
-
-/// The folder of the person's own entries, in that for data.
-const OWN_ENTRIES: &str = "own";
 
 /// Compares the files with those that were approved, right before and right after a start.
 fn verify(target: Target<'_>) -> Option<Verify> {
