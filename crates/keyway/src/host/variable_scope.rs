@@ -59,6 +59,7 @@ struct SharedLayers {
     /// What tells the values apart that different plugins ask for under one name.
     owner: Owner,
     /// Where Keyway keeps its data.
+    #[cfg(feature = "vault")]
     data: Option<PathBuf>,
 }
 
@@ -75,6 +76,7 @@ impl VariableScope {
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
             owner: Owner::new(&loaded.plugin.name(), &loaded.plugin.root),
+            #[cfg(feature = "vault")]
             data: sources.data.clone(),
         };
         let mut scope = Self::of(shared, sources.host_variables(&loaded.plugin));
@@ -88,12 +90,9 @@ impl VariableScope {
     }
 
     fn of(shared: SharedLayers, host: HostVariables) -> Self {
-        let layers = Layers {
-            shared: Arc::new(shared),
-            env_file: None,
-        };
+        let (shared, env_file) = (Arc::new(shared), None);
         Self {
-            layers,
+            layers: Layers { shared, env_file },
             with_env_file: BTreeMap::new(),
             host,
         }
@@ -126,10 +125,9 @@ impl VariableScope {
     /// Two plugins may both ask for an `api_key`; neither may get the other's.
     #[must_use]
     pub fn kept_name(&self, name: &str) -> String {
-        if is_asked_for(name) {
-            owned_name(name, self.layers.shared.owner.id())
-        } else {
-            name.to_owned()
+        match is_asked_for(name) {
+            true => owned_name(name, self.layers.shared.owner.id()),
+            false => name.to_owned(),
         }
     }
 }
@@ -359,6 +357,7 @@ mod tests {
             #[cfg(feature = "vault")]
             kept: None,
             owner: Owner::new("acme", Path::new("/plugins/acme")),
+            #[cfg(feature = "vault")]
             data: None,
         };
         VariableScope::of(shared, HostVariables::default())
