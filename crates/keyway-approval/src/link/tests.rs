@@ -1,3 +1,5 @@
+//! Where links lead, and which of them can lead elsewhere later.
+
 #![expect(
     clippy::disallowed_methods,
     reason = "links of a fresh temporary folder"

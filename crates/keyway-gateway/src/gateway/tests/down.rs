@@ -185,8 +185,8 @@ impl Upstream for Leaving {
     }
 }
 
-#[tokio::test]
-async fn tools_that_were_listed_on_the_route_of_one_server_are_shown_while_it_is_down() {
+/// A gateway with one server that can go away.
+fn serving_one() -> (Running, Arc<Leaving>) {
     let running = Running::start(&[]);
     let leaving = Arc::new(Leaving::default());
     let (plugin, name) = ("a".to_owned(), "one".to_owned());
@@ -194,6 +194,12 @@ async fn tools_that_were_listed_on_the_route_of_one_server_are_shown_while_it_is
     running
         .gateway
         .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    (running, leaving)
+}
+
+#[tokio::test]
+async fn tools_that_were_listed_on_the_route_of_one_server_are_shown_while_it_is_down() {
+    let (running, leaving) = serving_one();
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     let listed = async || {
         let session = running.session("all", "/mcp/a/one").await;
@@ -251,13 +257,7 @@ async fn initialize_of_a_process_that_shares_a_server_which_is_down_does_not_fai
 /// Since 2026-07-28 there is no `initialize`: the first request is any.
 #[tokio::test]
 async fn client_without_a_session_gets_tools_while_its_server_is_down() {
-    let running = Running::start(&[]);
-    let leaving = Arc::new(Leaving::default());
-    let (plugin, name) = ("a".to_owned(), "one".to_owned());
-    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
-    running
-        .gateway
-        .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    let (running, leaving) = serving_one();
     let ask = async |method: &'static str, params: &str| {
         let client = running.client().await.token("all");
         let client = client.with("MCP-Protocol-Version", "2026-07-28");
@@ -286,13 +286,7 @@ async fn client_without_a_session_gets_tools_while_its_server_is_down() {
 /// A call that failed may have been carried out: it is not sent a second time.
 #[tokio::test]
 async fn call_that_fails_as_the_first_request_is_not_repeated() {
-    let running = Running::start(&[]);
-    let leaving = Arc::new(Leaving::default());
-    let (plugin, name) = ("a".to_owned(), "one".to_owned());
-    let upstream = Arc::clone(&leaving) as Arc<dyn Upstream>;
-    running
-        .gateway
-        .replace(vec![ServedServer::new(plugin, name, [7; 32], upstream)]);
+    let (running, leaving) = serving_one();
     leaving.is_down.store(true, Ordering::SeqCst);
     let client = running.client().await.token("all");
     let client = client.with("MCP-Protocol-Version", "2026-07-28");
