@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_crate_changed_if_one_of_its_files_did() {
         let files = [
-            "crates/keyway/src/load.rs",
+            "crates/keyway/src/host.rs",
             "crates/keyway/Cargo.toml",
             "xtask/src/main.rs",
             "docs/cli.md",

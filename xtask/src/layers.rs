@@ -178,6 +178,10 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-config", "keyway-code", "keyway-secret"],
     },
     Layer {
+        name: "keyway-files",
+        may_use: &["keyway-config"],
+    },
+    Layer {
         name: "keyway-store",
         may_use: &["keyway-code", "keyway-secret"],
     },
@@ -199,6 +203,7 @@ const LAYERS: &[Layer] = &[
             "keyway-vault",
             "keyway-store",
             "keyway-lint",
+            "keyway-files",
             "keyway-config",
             "keyway-secret",
         ],
@@ -235,6 +240,7 @@ const LAYERS: &[Layer] = &[
         may_use: &[
             "keyway-approval",
             "keyway-mcp",
+            "keyway-files",
             "keyway-config",
             "keyway-lint",
             "keyway-transport",
@@ -264,7 +270,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "keyway-clients",
         may_use: &[
-            "keyway",
+            "keyway-files",
             "keyway-config",
             "keyway-lint",
             "keyway-code",
@@ -290,6 +296,7 @@ const LAYERS: &[Layer] = &[
         name: "keyway-check",
         may_use: &[
             "keyway",
+            "keyway-files",
             "keyway-config",
             "keyway-lint",
             "keyway-code",
@@ -300,6 +307,7 @@ const LAYERS: &[Layer] = &[
         name: "keyway-demo",
         may_use: &[
             "keyway",
+            "keyway-files",
             "keyway-approval",
             "keyway-mcp",
             "keyway-config",

@@ -5,9 +5,10 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use keyway_files::regular_file;
+
 use crate::code_variables::is_code_variable;
 use crate::hash::{Hash, Hasher};
-use crate::regular_file;
 
 /// Says whether a file may be left out of a tree: others may be a program's too, whatever names
 /// them.

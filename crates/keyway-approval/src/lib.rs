@@ -34,7 +34,6 @@ mod plan_digest;
 pub mod program_start;
 mod program_words;
 mod record;
-pub mod regular_file;
 mod store;
 mod text;
 mod timeouts;

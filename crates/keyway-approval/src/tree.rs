@@ -19,10 +19,10 @@ use std::time::SystemTime;
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
+use keyway_files::regular_file;
 
 use crate::hash::{Hash, Hasher};
 use crate::manifest::{Manifest, ManifestFile};
-use crate::regular_file;
 use crate::walk::{EntryKind, FileStamp, GIT, MAX_BYTES, TooLarge, TreePlace, Visited, walk};
 
 /// The files of a plugin.

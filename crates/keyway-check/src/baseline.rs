@@ -32,7 +32,7 @@ impl FileNames {
     pub fn beside(record: &Path) -> Self {
         let folder = record.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
-        let top = |folder: PathBuf| keyway::load::repository_of(&folder).unwrap_or(folder);
+        let top = |folder: PathBuf| keyway_files::load::repository_of(&folder).unwrap_or(folder);
         Self {
             top: folder.ok().map(top),
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::error::WriteError;
+use keyway_files::error::WriteError;
 use keyway_code::Code;
 use keyway_lint::check_settings::CheckSettingsError;
 use keyway_secret::printable;

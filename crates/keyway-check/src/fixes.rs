@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keyway::error::WriteError;
-use keyway::load::Loaded;
+use keyway_files::error::WriteError;
+use keyway_files::load::Loaded;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::source::Source;
@@ -80,7 +80,7 @@ impl Fixed {
         for change in &self.files {
             if let Some(path) = &change.path {
                 let (before, after) = (change.before.text(), change.after.text());
-                keyway::write::replace(path, before.as_bytes(), after.as_bytes())?;
+                keyway_files::write::replace(path, before.as_bytes(), after.as_bytes())?;
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use keyway::error::LoadError;
-use keyway::load::{Loaded, Loader};
+use keyway_files::error::LoadError;
+use keyway_files::load::{Loaded, Loader};
 
 /// Reads the plugin at a path; a folder without one is searched as a check does, and files that
 /// belong to one folder are read together. Without a path the nearest plugin counts, and then the

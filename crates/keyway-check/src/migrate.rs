@@ -18,11 +18,11 @@ use keyway_lint::migrate::env::{EnvChange, EnvPlan};
 use keyway_lint::migrate::{EnvObstacle, PluginFiles, with_replacement};
 use keyway_secret::Secret;
 
-use keyway::error::{LoadError, WriteError};
-use keyway::git::{self, Repository};
-use keyway::load::Loaded;
-use keyway::read;
-use keyway::write;
+use keyway_files::error::{LoadError, WriteError};
+use keyway_files::git::{self, Repository};
+use keyway_files::load::Loaded;
+use keyway_files::read;
+use keyway_files::write;
 
 pub use self::error::{MigrateError, MigrateFault};
 

@@ -10,8 +10,8 @@ mod sarif;
 
 use std::collections::HashMap;
 
-use keyway::error::LoadError;
-use keyway::load::Loaded;
+use keyway_files::error::LoadError;
+use keyway_files::load::Loaded;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
 use keyway_config::names::stable_id;

@@ -24,14 +24,14 @@ pub(crate) fn settings_above(path: &Path) -> Result<Option<(PathBuf, CheckSettin
     let Ok(folder) = fs::canonicalize(folder) else {
         return Ok(None);
     };
-    let top = keyway::load::repository_of(&folder);
+    let top = keyway_files::load::repository_of(&folder);
     let top = top.unwrap_or_else(|| folder.clone());
     for folder in folder.ancestors().take_while(|it| it.starts_with(&top)) {
         let file = folder.join(SETTINGS_FILE);
         if !file.is_file() {
             continue;
         }
-        let bytes = keyway::read::bounded(&file, MAX_BYTES).map_err(keyway::Error::from)?;
+        let bytes = keyway_files::read::bounded(&file, MAX_BYTES).map_err(keyway::Error::from)?;
         let text = String::from_utf8_lossy(&bytes);
         let settings = CheckSettings::parse(&text).map_err(|source| CheckError::Settings {
             file: Some(file),

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use keyway::error::LoadError;
-use keyway::load::tree::Exclusions;
-use keyway::load::{Loaded, Loader};
+use keyway_files::error::LoadError;
+use keyway_files::load::tree::Exclusions;
+use keyway_files::load::{Loaded, Loader};
 
 /// Something to check.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::clients::Homes;
 use crate::install::{InstallError, MAX_CLIENT_FILE};
-use keyway::error::LoadError;
-use keyway::{read, write};
+use keyway_files::error::LoadError;
+use keyway_files::{read, write};
 
 /// The folder of Claude Code's own files.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use keyway::error::{LoadError, WriteError};
-use keyway::{read, write};
+use keyway_files::error::{LoadError, WriteError};
+use keyway_files::{read, write};
 use keyway_config::dialect::Dialect;
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::edit::TextChange;

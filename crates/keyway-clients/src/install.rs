@@ -29,8 +29,8 @@ use keyway_config::source::Source;
 use keyway_secret::Secret;
 
 use crate::clients::{Client, Syntax};
-use keyway::error::{LoadError, WriteError};
-use keyway::{read, write};
+use keyway_files::error::{LoadError, WriteError};
+use keyway_files::{read, write};
 
 pub use self::adopt::{Adoption, Home};
 pub use self::bridges::recognise;

@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use keyway::error::WriteError;
+use keyway_files::error::WriteError;
 use thiserror::Error;
 
 pub use self::files::ServiceFiles;

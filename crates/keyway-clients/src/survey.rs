@@ -5,7 +5,7 @@ mod report;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use keyway::load::Loader;
+use keyway_files::load::Loader;
 use keyway_config::document::{Document, DocumentKind, Entry};
 use keyway_config::source::Source;
 use keyway_lint::literals;
@@ -16,7 +16,7 @@ use crate::clients::{CLIENTS, Client, Homes};
 use crate::install::{
     ClientFile, InstallError, MAX_CLIENT_FILE, Receipt, Recognised, recognise_declared,
 };
-use keyway::read;
+use keyway_files::read;
 
 /// Where clients look: the person's folders, and the project that they work on.
 #[derive(Debug, Clone)]
@@ -254,7 +254,7 @@ impl SurveyedClient {
     fn read(&mut self, path: &Path, scope: &dyn Fn(&str) -> Option<EntryScope>) {
         let bytes = match read::bounded(path, MAX_CLIENT_FILE) {
             Ok(bytes) => bytes,
-            Err(keyway::error::LoadError::Missing { .. }) => return,
+            Err(keyway_files::error::LoadError::Missing { .. }) => return,
             Err(error) => return self.problems.push(error.into()),
         };
         if let Err(error) = ClientFile::read(self.client, path.to_owned()) {

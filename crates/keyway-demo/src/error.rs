@@ -2,7 +2,7 @@
 
 use std::io;
 
-use keyway::error::WriteError;
+use keyway_files::error::WriteError;
 use keyway::vault::VaultError;
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use keyway::load::Loader;
+use keyway_files::load::Loader;
 use keyway_lint::readme;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(crate) fn write(
 ) -> Result<(), DemoError> {
     let binary = binary.to_string_lossy();
     let write = |name: &str, text: &str, mode| {
-        keyway::write::create(&folder.join(name), text.as_bytes(), mode)
+        keyway_files::write::create(&folder.join(name), text.as_bytes(), mode)
     };
     write(".mcp.json", &entries(&binary, ports), 0o644)?;
     write("sign", &helper(&binary), 0o755)?;

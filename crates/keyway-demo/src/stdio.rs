@@ -62,7 +62,7 @@ not json
     fn served(password: Option<&str>) -> (Result<(), DemoError>, String) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FINGERPRINT);
-        keyway::write::create(&file, fingerprint("right").as_bytes(), 0o644).unwrap();
+        keyway_files::write::create(&file, fingerprint("right").as_bytes(), 0o644).unwrap();
         let environment = Variables::from_pairs(password.map(|value| (PASSWORD, value)));
         let mut output = Vec::new();
         let served = serve_stdio(&environment, folder.path(), HELLO, &mut output);

@@ -9,13 +9,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use keyway_files::read;
 use keyway_secret::Secret;
 use keyway_transport::{ClientIdentity, HttpClient};
 use thiserror::Error;
 
 use self::encrypted_key::KeyFault;
 use crate::error::LoadError;
-use crate::read;
 use crate::timeouts::IDENTITY_POLL_INTERVAL;
 
 /// Where a certificate and its key are.

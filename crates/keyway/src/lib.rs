@@ -43,8 +43,8 @@
 //!
 //! Parts that a host may not need are features, all on by default: `stdio` (local servers and
 //! helpers), `sse`, `ws`, `callback` (browser sign-in), `vault` (encrypted SQLite store), `keyring`,
-//! `settings-file` (`config.toml`) and `authoring`. An entry that needs one that is off fails with
-//! the code `not-built-in`.
+//! and `settings-file` (`config.toml`). An entry that needs one that is off fails with the code
+//! `not-built-in`.
 //!
 //! Every port of the host can be replaced: see [`HostBuilder`]. The process environment is looked at
 //! only where a port was left to its default. Types of other crates of Keyway that its functions take
@@ -62,6 +62,7 @@
 
 pub use keyway_code as code;
 pub use keyway_config as config;
+pub use keyway_files::{config_files, env_file, error, load};
 pub use keyway_mcp as mcp;
 pub use keyway_secret as secret;
 pub use keyway_store as store;
@@ -86,25 +87,19 @@ pub fn init() {
 pub mod approval;
 #[cfg(all(feature = "stdio", feature = "vault"))]
 mod carrier;
-pub mod config_files;
 pub mod connect;
 pub mod diagnosis;
-pub mod env_file;
 pub mod env_filter;
-pub mod error;
 pub mod events;
 #[cfg(all(feature = "callback", feature = "vault"))]
 pub mod examination;
-pub mod git;
 #[cfg(feature = "vault")]
 pub mod hand_outs;
 pub mod health;
 pub mod host;
 pub mod identity;
 pub mod in_flight;
-pub mod load;
 mod observed_authorizer;
-pub mod read;
 pub mod redaction_values;
 pub mod remembered_tools;
 pub mod runtime;
@@ -116,8 +111,6 @@ mod timeouts;
 pub mod variables;
 #[cfg(feature = "vault")]
 pub mod vault;
-#[cfg(feature = "authoring")]
-pub mod write;
 
 pub use self::host::{
     ApprovalPrompt, ApprovalStore, Approved, Error, Host, HostBuilder, Plan, Plugin, SignOutPlan,

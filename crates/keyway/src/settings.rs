@@ -285,5 +285,5 @@ pub enum Resource {
 }
 
 #[cfg(test)]
-#[cfg(all(feature = "authoring", feature = "settings-file"))]
+#[cfg(feature = "settings-file")]
 mod tests;

@@ -1,6 +1,6 @@
 //! Why a migration stopped.
 
-use keyway::error::{LoadError, WriteError};
+use keyway_files::error::{LoadError, WriteError};
 use thiserror::Error;
 
 /// Why a migration stopped, and how far it got.

@@ -1,6 +1,6 @@
 //! `--format json`: exactly one object, with field names that scripts may rely on.
 
-use keyway::error::LoadError;
+use keyway_files::error::LoadError;
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;

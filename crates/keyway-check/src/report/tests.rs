@@ -1,6 +1,6 @@
 //! What the renderers make of unusual places.
 
-use keyway::load::Loader;
+use keyway_files::load::Loader;
 use keyway_code::Code;
 use keyway_config::diagnostic::Related;
 use keyway_config::source::{Pointer, Span};

@@ -25,8 +25,8 @@ use super::receipts::make;
 use super::value::Value;
 use super::{Command, InstallError, LocalProgram, Patch, Remote, json};
 use crate::clients::Tolerance;
-use keyway::error::{LoadError, WriteError};
-use keyway::{read, write};
+use keyway_files::error::{LoadError, WriteError};
+use keyway_files::{read, write};
 
 /// A plugin folder that servers are moved to. `Debug` leaves texts out.
 pub struct Home {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use keyway::error::{LoadError, WriteError};
+use keyway_files::error::{LoadError, WriteError};
 
 /// Why a client's file was left as it is.
 #[derive(Debug, Error)]

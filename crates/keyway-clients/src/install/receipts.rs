@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{ClientFile, Command, HelperEntry, InstallError, OWNER_ONLY, OwnEntry, Patch};
 use crate::clients::Client;
-use keyway::{read, write};
+use keyway_files::{read, write};
 
 /// The record of everything that is installed.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Receipts {
         let path = folder.join(RECORD);
         let before = match read::bounded(&path, MAX_BYTES) {
             Ok(bytes) => Some(bytes),
-            Err(keyway::error::LoadError::Missing { .. }) => None,
+            Err(keyway_files::error::LoadError::Missing { .. }) => None,
             Err(error) => return Err(error.into()),
         };
         let unreadable = || InstallError::Records {
@@ -136,7 +136,7 @@ impl Receipts {
             let path = folder.join(format!("{}-{number:04}.{end}", file.client.name));
             match write::create(&path, before.as_bytes(), OWNER_ONLY) {
                 Ok(()) => return Ok(Some(path)),
-                Err(keyway::error::WriteError::Exists { .. }) => {}
+                Err(keyway_files::error::WriteError::Exists { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::write;
+use keyway_files::write;
 
 use super::manager::{ManagerKind, ServiceManager};
 use super::{LABEL, SERVICE_UNIT, SOCKET_UNIT, Service, ServiceError, UnitFile, is_ours};

@@ -10,8 +10,8 @@ fn pem(label: &str, body: &str) -> String {
 fn open(key: &str, passphrase: Option<&str>) -> Result<String, IdentityError> {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, path) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
-    crate::write::create(&certificate, b"certificate", 0o600).unwrap();
-    crate::write::create(&path, key.as_bytes(), 0o600).unwrap();
+    keyway_files::write::create(&certificate, b"certificate", 0o600).unwrap();
+    keyway_files::write::create(&path, key.as_bytes(), 0o600).unwrap();
     let files = Files {
         certificate,
         key: path,

@@ -6,11 +6,11 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use keyway_config::source::MAX_BYTES;
+use keyway_files::read;
 use rustix::fs::OFlags;
 use thiserror::Error;
 
 use super::{Around, Parsed, Settings};
-use crate::read;
 
 /// The name of the file in Keyway's folder for configuration.
 pub const FILE_NAME: &str = "config.toml";

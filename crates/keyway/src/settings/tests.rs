@@ -385,7 +385,7 @@ fn a_file_that_others_may_write_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(FILE_NAME);
     assert!(load(folder.path(), None).unwrap().diagnostics.is_empty());
-    crate::write::create(&path, b"[defaults]\nprofile = \"work\"\n", 0o600).unwrap();
+    keyway_files::write::create(&path, b"[defaults]\nprofile = \"work\"\n", 0o600).unwrap();
     let loaded = load(folder.path(), None).unwrap();
     assert_eq!(loaded.settings.defaults.profile.as_deref(), Some("work"));
     let chmod = |path: &Path, mode| {

@@ -3,31 +3,40 @@
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use keyway_approval::regular_file;
-
 use crate::error::LoadError;
+use crate::regular_file;
 
 /// Reads at most `limit` bytes and one more, which tells the caller that there are too many.
+///
+/// # Errors
+///
+/// Returns a [`LoadError`] if there is no such regular file, or it cannot be read.
 pub fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, LoadError> {
     let file = regular_file::open(path).map_err(|error| named(path, error))?;
     stream(file, limit).map_err(|error| named(path, error))
 }
 
 /// The same for something that is open already.
-pub(crate) fn stream(from: impl io::Read, limit: usize) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+///
+/// Returns what the system says if reading fails.
+pub fn stream(from: impl io::Read, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Reads a file that is optional, or of no interest when it is too large.
-pub(crate) fn optional(path: &Path, limit: usize) -> Option<Vec<u8>> {
+#[must_use]
+pub fn optional(path: &Path, limit: usize) -> Option<Vec<u8>> {
     bounded(path, limit)
         .ok()
         .filter(|bytes| bytes.len() <= limit)
 }
 
 /// Returns a path as a person would write it.
+#[must_use]
 pub fn shown(path: &Path) -> String {
     let short = path.strip_prefix(".").unwrap_or(path);
     let short = if short.as_os_str().is_empty() {

@@ -26,7 +26,8 @@ pub struct Loaded {
 
 impl Loaded {
     /// A plugin of one document that no file holds.
-    pub(crate) fn of_document(document: Document) -> Self {
+    #[must_use]
+    pub fn of_document(document: Document) -> Self {
         let plugin = Plugin::new("", vec![document]);
         Self {
             plugin,
