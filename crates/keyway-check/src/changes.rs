@@ -4,11 +4,12 @@ use keyway_code::Exit;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::TextChange;
 use keyway_config::source::Pointer;
+use keyway_lint::convert::Conversion;
 use keyway_lint::mask;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use crate::report::Verbosity;
+use crate::report::{Verbosity, counted};
 use crate::report::json::{Finding, to_text};
 
 /// What a command changed or would change.
@@ -50,6 +51,20 @@ impl<'a> Changes<'a> {
             files: Vec::new(),
             variables: Vec::new(),
         }
+    }
+
+    /// Says what a conversion changes: at most one file, and a variable for each slot.
+    #[must_use]
+    pub fn of_conversion(all: &'a Conversion, change: Option<&'a TextChange>) -> Self {
+        let mut changes = Self::new(all.diagnostics.clone()).files(change);
+        for slot in &all.slots {
+            changes.variables.push(Variable {
+                name: &slot.name,
+                server: &slot.server,
+                pointer: slot.literal_at.as_ref().map_or("", Pointer::as_str),
+            });
+        }
+        changes
     }
 
     /// Adds files in the order in which they are written.
@@ -128,4 +143,35 @@ impl<'a> Changes<'a> {
         }
         text
     }
+}
+
+/// Says which variables a conversion needs, and how many servers it has.
+#[must_use]
+pub fn conversion_summary(all: &Conversion, is_shown_only: bool) -> String {
+    let mut text = String::new();
+    for slot in &all.slots {
+        let what = if slot.is_secret {
+            "credential"
+        } else {
+            "variable"
+        };
+        let name = printable(&slot.name);
+        let place = slot
+            .literal_at
+            .as_ref()
+            .map_or_else(String::new, |pointer| {
+                format!(
+                    "; its value is still at `{}` of the old file",
+                    printable(pointer.as_str())
+                )
+            });
+        text.push_str(&format!("needs the {what} `{name}`{place}\n"));
+    }
+    let servers = counted(all.entries.len(), "server");
+    text.push_str(&if is_shown_only {
+        format!("would add {servers}; `--write` does it\n")
+    } else {
+        format!("converted {servers}\n")
+    });
+    text
 }

@@ -1,5 +1,6 @@
 //! Changes of a file as a unified diff for people; secrets are masked, so it is not a patch.
 
+use keyway_config::edit::TextChange;
 use keyway_config::json;
 use keyway_config::source::Source;
 use keyway_lint::mask::Mask;
@@ -88,6 +89,13 @@ pub fn render_change(file: &str, (before, after): (Option<&str>, &str), kind: Te
     let before = Source::new(file, before.unwrap_or_default().as_bytes());
     let after = Source::new(file, after.as_bytes());
     Diff::new(&before, &after, kind).render()
+}
+
+/// Renders what a migration or a conversion would change in a file.
+#[must_use]
+pub fn render_text_change(change: &TextChange, kind: TextKind) -> String {
+    let texts = (change.before.as_deref(), change.after.as_str());
+    render_change(&change.file, texts, kind)
 }
 
 /// Renders lines behind the end of a file, of which nothing else is shown.

@@ -4,6 +4,7 @@
 //! is in an ignored file of its owner's, on the disk, before the literal goes.
 
 mod error;
+pub mod report;
 
 use std::collections::BTreeSet;
 use std::fs;

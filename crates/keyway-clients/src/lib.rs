@@ -3,6 +3,7 @@
 
 pub mod claude_code;
 pub mod clients;
+mod clients_page;
 pub mod convert;
 pub mod host_pages;
 pub mod install;
@@ -12,3 +13,5 @@ pub mod service;
 pub mod survey;
 pub mod takeover;
 mod timeouts;
+
+pub use self::clients_page::clients_page;

@@ -7,17 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use keyway_check::changes::Changes;
-use keyway_check::diff::{TextKind, render_change};
+use keyway_check::changes::{Changes, conversion_summary};
+use keyway_check::diff::{TextKind, render_text_change};
 use keyway_clients::clients::Client;
 use keyway_clients::convert::{Converted, read_host_file};
 use keyway_code::Exit;
 use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect};
 use keyway_config::document::Document;
-use keyway_config::edit::TextChange;
 use keyway_config::portable::new_file;
-use keyway_config::source::Pointer;
-use keyway_lint::convert::Conversion;
 use keyway_secret::printable;
 
 use super::install::user_file;
@@ -25,7 +22,7 @@ use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Format;
-use crate::report::{Verbosity, counted};
+use crate::report::Verbosity;
 
 /// Copy the servers of another host's file into a plugin's `.mcp.json`
 #[derive(Debug, Args)]
@@ -187,12 +184,7 @@ fn print(
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
     let (all, change) = (&converted.conversion, converted.change.as_ref());
-    let changes = Changes::new(all.diagnostics.clone()).files(change);
-    let nowhere = Pointer::default();
-    let changes = all.slots.iter().fold(changes, |changes, slot| {
-        let place = slot.literal_at.as_ref().unwrap_or(&nowhere);
-        changes.variable(&slot.name, &slot.server, place)
-    });
+    let changes = Changes::of_conversion(all, change);
     let exit = changes.exit();
     if output.format == Format::Json {
         context.print(&changes.json(), exit)?;
@@ -202,46 +194,13 @@ fn print(
         None if all.entries.is_empty() => String::new(),
         None => new_file(target, &all.entries),
         Some(change) if output.write => format!("wrote {}\n", printable(&change.file)),
-        Some(change) => shown(change),
+        Some(change) => render_text_change(change, TextKind::Document),
     };
     context.print(&text, exit)?;
     context.print_aside(&changes.notes(context.verbosity));
     if context.verbosity != Verbosity::Quiet {
-        context.print_aside(&summary(all, change.is_some() && !output.write));
+        let is_shown_only = change.is_some() && !output.write;
+        context.print_aside(&conversion_summary(all, is_shown_only));
     }
     Ok(exit)
-}
-
-fn shown(change: &TextChange) -> String {
-    let texts = (change.before.as_deref(), change.after.as_str());
-    render_change(&change.file, texts, TextKind::Document)
-}
-
-fn summary(all: &Conversion, is_shown_only: bool) -> String {
-    let mut text = String::new();
-    for slot in &all.slots {
-        let what = if slot.is_secret {
-            "credential"
-        } else {
-            "variable"
-        };
-        let name = printable(&slot.name);
-        let place = slot
-            .literal_at
-            .as_ref()
-            .map_or_else(String::new, |pointer| {
-                format!(
-                    "; its value is still at `{}` of the old file",
-                    printable(pointer.as_str())
-                )
-            });
-        text.push_str(&format!("needs the {what} `{name}`{place}\n"));
-    }
-    let servers = counted(all.entries.len(), "server");
-    text.push_str(&if is_shown_only {
-        format!("would add {servers}; `--write` does it\n")
-    } else {
-        format!("converted {servers}\n")
-    });
-    text
 }

@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use keyway::load::Loaded;
-use keyway_check::diff::{TextKind, render_change};
 use keyway_code::Exit;
-use keyway_config::edit::TextChange;
 use keyway_lint::migrate::Selection;
 
 use crate::arguments::selection::One;
@@ -85,12 +83,6 @@ fn require_server(scope: &Selection<'_>) -> Result<(), CliError> {
         })),
         _ => Ok(()),
     }
-}
-
-/// Shows one file.
-fn diff(change: &TextChange, kind: TextKind) -> String {
-    let texts = (change.before.as_deref(), change.after.as_str());
-    render_change(&change.file, texts, kind)
 }
 
 /// Names the files that were written, one on each line.

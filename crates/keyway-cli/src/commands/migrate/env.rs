@@ -3,23 +3,20 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use keyway_check::changes::Changes;
-use keyway_check::diff::{TextKind, render_added};
 use keyway_check::migrate;
+use keyway_check::migrate::report::EnvReport;
 use keyway_code::Exit;
-use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
 use keyway_lint::migrate::env::{EnvPlan, plan, plan_asked};
 use keyway_lint::migrate::{EnvObstacle, Selection};
 
 use super::trial::{Trial, Trying};
-use super::{Target, diff, require_server, written};
+use super::{Target, require_server, written};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Format;
 use crate::report::Verbosity;
-use crate::report::counted;
 
 /// Replace literal credentials with variables, and move the values to an ignored `.env`
 #[derive(Debug, Args)]
@@ -75,7 +72,8 @@ pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
     } else {
         Vec::new()
     };
-    let changes = changes(&plan);
+    let report = EnvReport::of(&plan);
+    let changes = report.changes();
     let exit = changes.exit();
     if arguments.format == Format::Json {
         context.print(&changes.json(), exit)?;
@@ -84,14 +82,14 @@ pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
     let mut text = if arguments.write {
         written(&written_files)
     } else {
-        shown(&plan)
+        report.diff()
     };
-    text.push_str(&exports(&plan));
+    text.push_str(&report.exports());
     context.print(&text, exit)?;
     context.print_aside(&changes.notes(context.verbosity));
     if context.verbosity != Verbosity::Quiet {
         context.print_aside(&tested);
-        context.print_aside(&summary(&plan, arguments.write));
+        context.print_aside(&report.summary(arguments.write));
     }
     Ok(exit)
 }
@@ -105,106 +103,4 @@ fn moved(plan: &EnvPlan) -> (BTreeSet<&str>, Variables) {
         (name.clone(), moved.value.expose().clone())
     });
     (servers.collect(), Variables::from_pairs(values))
-}
-
-fn changes(plan: &EnvPlan) -> Changes<'_> {
-    let mut changes = Changes::new(plan.diagnostics.clone()).files(&plan.ignore);
-    let env = plan.env.as_ref().filter(|env| !env.added.is_empty());
-    if let Some(env) = env {
-        changes = changes.file(&env.file, env.before.is_some());
-    }
-    changes = changes.files(&plan.example).files(&plan.readme);
-    changes = changes.files(&plan.documents);
-    for moved in &plan.moves {
-        changes = changes.variable(&moved.variable, &moved.server, &moved.pointer);
-    }
-    changes
-}
-
-/// Shows every file in the order in which it would be written.
-fn shown(plan: &EnvPlan) -> String {
-    let mut text = String::new();
-    if let Some(change) = &plan.ignore {
-        text.push_str(&added(change));
-    }
-    if let Some(env) = plan.env.as_ref().filter(|env| !env.added.is_empty()) {
-        let lines = env.added.iter().map(|name| format!("{name}=…"));
-        let lines: Vec<String> = lines.collect();
-        text.push_str(&render_added(&env.file, env.before.is_some(), &lines));
-    }
-    if let Some(change) = &plan.example {
-        text.push_str(&added(change));
-    }
-    if let Some(change) = &plan.readme {
-        text.push_str(&diff(change, TextKind::Prose));
-    }
-    for change in &plan.documents {
-        text.push_str(&diff(change, TextKind::Document));
-    }
-    text
-}
-
-/// Shows the lines behind the end of a file.
-fn added(change: &TextChange) -> String {
-    let before = change.before.as_deref().unwrap_or_default();
-    let added = change.after.get(before.len()..).unwrap_or_default();
-    let lines = added.lines().filter(|line| !line.is_empty());
-    let lines: Vec<String> = lines.map(str::to_owned).collect();
-    render_added(&change.file, change.before.is_some(), &lines)
-}
-
-/// Says what a person has to do so that the host gets the values.
-fn exports(plan: &EnvPlan) -> String {
-    let mut lines = String::new();
-    for name in plan.variables() {
-        let mut moves = plan.moves.iter();
-        let is_set = moves.any(|moved| moved.variable == name && moved.asked_as.is_none());
-        if is_set {
-            lines.push_str(&format!("export {name}=…\n"));
-        }
-    }
-    if !lines.is_empty() {
-        lines = format!("\nto be set in the shell that starts the client:\n\n{lines}");
-    }
-    let mut asked: Vec<&str> = Vec::new();
-    for moved in plan.moves.iter().filter(|moved| moved.asked_as.is_some()) {
-        if !asked.contains(&moved.variable.as_str()) {
-            asked.push(&moved.variable);
-        }
-    }
-    if !asked.is_empty() {
-        let names = asked.join(", ");
-        lines.push_str(&format!("\nthe host asks for these from now on: {names}\n"));
-    }
-    lines
-}
-
-fn summary(plan: &EnvPlan, is_written: bool) -> String {
-    if plan.is_empty() {
-        let is_clean = plan.diagnostics.is_empty();
-        let text = if is_clean {
-            "nothing to do\n"
-        } else {
-            "nothing was moved\n"
-        };
-        return text.to_owned();
-    }
-    let literals = counted(plan.moves.len(), "literal");
-    let variables = counted(plan.variables().len(), "variable");
-    if !is_written {
-        return format!("would move {literals} to {variables}; `--write` does it\n");
-    }
-    let mut text = format!("moved {literals} to {variables}\n");
-    let is_read_from_shell = plan.moves.iter().any(|moved| moved.asked_as.is_none());
-    if let Some(env) = plan.env.as_ref().filter(|_| is_read_from_shell) {
-        let file = if env.file.starts_with('/') {
-            env.file.to_string()
-        } else {
-            format!("./{}", env.file)
-        };
-        text.push_str(&format!(
-            "`set -a; . {file}; set +a` loads the values into the shell\n"
-        ));
-    }
-    text
 }

@@ -2,14 +2,15 @@
 
 use clap::Args;
 use keyway_check::changes::Changes;
-use keyway_check::diff::TextKind;
+use keyway_check::diff::{TextKind, render_text_change};
 use keyway_check::migrate;
+use keyway_check::migrate::report::oauth_summary;
 use keyway_code::{Code, Exit};
 use keyway_lint::migrate::Selection;
-use keyway_lint::migrate::oauth::{OAuthPlan, plan};
+use keyway_lint::migrate::oauth::plan;
 
 use super::trial::{Trial, Trying};
-use super::{Target, diff, require_server, written};
+use super::{Target, require_server, written};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Format;
@@ -67,7 +68,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     } else if is_possible {
         let documents = plan.documents.iter();
         text = documents
-            .map(|change| diff(change, TextKind::Document))
+            .map(|change| render_text_change(change, TextKind::Document))
             .collect();
     }
     if arguments.format == Format::Json {
@@ -78,33 +79,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     context.print_aside(&changes.notes(context.verbosity));
     if context.verbosity != Verbosity::Quiet && is_possible {
         context.print_aside(&asked);
-        context.print_aside(&summary(&plan, arguments.write));
+        context.print_aside(&oauth_summary(&plan, arguments.write));
     }
     Ok(exit)
-}
-
-fn summary(plan: &OAuthPlan, is_written: bool) -> String {
-    if plan.documents.is_empty() {
-        return "nothing to do\n".to_owned();
-    }
-    let removed = if plan.removed.is_empty() {
-        "nothing but the `type` that was missing".to_owned()
-    } else {
-        plan.removed.join(", ")
-    };
-    let verb = match (is_written, plan.removed.is_empty()) {
-        (true, false) => "removed",
-        (true, true) => "changed",
-        (false, false) => "would remove",
-        (false, true) => "would change",
-    };
-    let mut text = format!("{verb} {}\n", keyway_secret::printable(&removed));
-    if !plan.unneeded.is_empty() {
-        let names: Vec<String> = plan.unneeded.iter().map(|n| format!("`{n}`")).collect();
-        text.push_str(&format!("no longer needed: {}\n", names.join(", ")));
-    }
-    if !is_written {
-        text.push_str("`--write` does it\n");
-    }
-    text
 }
