@@ -4,7 +4,7 @@ use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, Which};
 use crate::facts::confinement_fact;
 use crate::plan_digest::PlanDigest;
-use crate::{Protection, Question};
+use crate::{Approval, Protection, Question};
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +37,44 @@ impl Answer {
     }
 }
 
-impl Question {
-    /// Returns what an answer approves; `None` for a no.
+/// A question that a person answered with a yes: the only thing that a store records.
+///
+/// It comes from an answer, or from an approval that covers the question already.
+#[derive(Debug, Clone)]
+pub struct Agreement(Question);
+
+impl Agreement {
+    /// Returns what was agreed to.
     #[must_use]
-    pub fn answered(&self, answer: Answer) -> Option<Self> {
-        match answer {
-            Answer::No => None,
-            Answer::Yes => Some(self.clone()),
+    pub const fn question(&self) -> &Question {
+        &self.0
+    }
+}
+
+impl Approval {
+    /// Returns the agreement once more for the same question about files that were rewritten since;
+    /// `None` if this approval does not cover it.
+    #[must_use]
+    pub fn renewed(&self, question: &Question) -> Option<Agreement> {
+        let covers = self.covers(&question.digest);
+        covers.then(|| Agreement(question.clone()))
+    }
+}
+
+impl Question {
+    /// Returns what an answer agrees to; `None` for a no.
+    ///
+    /// Only for the answer that a person gave to this question: whatever the entry runs and sends
+    /// can be approved with it.
+    #[must_use]
+    pub fn dangerous_answer(&self, answer: Answer) -> Option<Agreement> {
+        let agreed = match answer {
+            Answer::No => return None,
+            Answer::Yes => self.clone(),
             // An entry without a program has nothing to confine.
-            Answer::Confined => Some(self.confined().unwrap_or_else(|| self.clone())),
-        }
+            Answer::Confined => self.confined().unwrap_or_else(|| self.clone()),
+        };
+        Some(Agreement(agreed))
     }
 
     /// Returns the same question for confined programs; `None` if the entry runs none, or they are

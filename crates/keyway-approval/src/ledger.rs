@@ -6,7 +6,7 @@ use keyway_vault::{Namespace, Record, Vault, VaultError};
 
 use crate::manifest::Manifest;
 use crate::places::Places;
-use crate::{Approval, Question};
+use crate::{Agreement, Approval};
 
 /// The approvals in one vault.
 #[derive(Debug)]
@@ -68,7 +68,8 @@ impl<'a> Ledger<'a> {
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn approve(&self, question: &Question) -> Result<(), VaultError> {
+    pub fn approve(&self, agreement: &Agreement) -> Result<(), VaultError> {
+        let question = agreement.question();
         let (source, server) = (&question.source, &question.server);
         let earlier = self.find(source, server)?;
         // The files first: without them the approval still counts, and only reads more.

@@ -59,7 +59,7 @@ use self::places::Places;
 use self::plan_digest::PlanDigest;
 use self::walk::TreePlace;
 
-pub use self::answer::Answer;
+pub use self::answer::{Agreement, Answer};
 pub use self::change::Changes;
 pub use self::confinement::{Confinement, Protection, SandboxMechanism, SandboxProfile};
 pub use self::digest::Digest;

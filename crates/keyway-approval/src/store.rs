@@ -6,7 +6,7 @@ use std::path::Path;
 use keyway_store::StoreError;
 
 use crate::manifest::Manifest;
-use crate::{Approval, Question};
+use crate::{Agreement, Approval};
 
 /// Where approvals are kept. Calls block.
 pub trait ApprovalStore: Send + Sync + fmt::Debug {
@@ -17,12 +17,13 @@ pub trait ApprovalStore: Send + Sync + fmt::Debug {
     /// Returns why the store cannot be read.
     fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, StoreError>;
 
-    /// Records an approval; earlier grants of variables stay.
+    /// Records what a person agreed to, as [`Approval::beside`] puts it; earlier grants of variables
+    /// stay.
     ///
     /// # Errors
     ///
     /// Returns why the store cannot be written.
-    fn approve(&self, question: &Question) -> Result<(), StoreError>;
+    fn approve(&self, agreement: &Agreement) -> Result<(), StoreError>;
 
     /// Returns the files that were approved last for an entry, one by one. A store that keeps none
     /// reads unchanged files again, and cannot name those that changed.

@@ -60,12 +60,18 @@ struct MemoryStore {
     files: Mutex<HashMap<String, Manifest>>,
 }
 
+/// Answers as a person does who agrees.
+fn yes(question: &Question) -> Agreement {
+    question.dangerous_answer(Answer::Yes).unwrap()
+}
+
 impl ApprovalStore for MemoryStore {
     fn find(&self, _: &Path, server: &str) -> Result<Option<Approval>, StoreError> {
         Ok(self.approvals.lock().unwrap().get(server).cloned())
     }
 
-    fn approve(&self, question: &Question) -> Result<(), StoreError> {
+    fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
+        let question = agreement.question();
         let mut all = self.approvals.lock().unwrap();
         let before = all.remove(&question.server);
         // Through the bytes, as every store does.
@@ -169,7 +175,7 @@ impl Place {
     }
 
     fn approve(&self, fields: &str) {
-        self.store.approve(&self.ask(fields)).unwrap();
+        self.store.approve(&yes(&self.ask(fields))).unwrap();
         assert!(self.is_approved(fields), "{fields}");
     }
 
@@ -311,10 +317,11 @@ fn a_confined_answer_approves_confined_programs_alone_and_stays() {
     let fields = r#""command": "node", "args": ["server.js"]"#;
     place.file("server.js", "1");
     let question = place.ask(fields);
-    assert!(question.answered(Answer::No).is_none());
-    let agreed = question.answered(Answer::Confined).unwrap();
-    assert_ne!(agreed.digest, question.digest);
-    assert!(agreed.confined().is_none(), "it is confined already");
+    assert!(question.dangerous_answer(Answer::No).is_none());
+    let agreed = question.dangerous_answer(Answer::Confined).unwrap();
+    assert_ne!(agreed.question().digest, question.digest);
+    let again = agreed.question().confined();
+    assert!(again.is_none(), "it is confined already");
     place.store.approve(&agreed).unwrap();
     assert!(!place.is_approved(fields), "only confined");
     place.confinement.profile = SandboxProfile::Confine;
@@ -343,9 +350,10 @@ fn an_entry_without_a_program_has_nothing_to_confine() {
     let fields = r#""type": "http", "url": "https://h.example/", "headers": {"X-A": "${A}"}"#;
     let question = place.ask(fields);
     assert!(question.confined().is_none());
-    let agreed = question.answered(Answer::Confined).unwrap();
+    let agreed = question.dangerous_answer(Answer::Confined).unwrap();
+    let agreed = agreed.question();
     assert_eq!(agreed.digest, question.digest);
-    assert!(!Approval::of(&agreed).confined);
+    assert!(!Approval::of(agreed).confined);
 }
 
 /// What is in force is shown beside what is approved, and is no part of it.
@@ -437,7 +445,7 @@ fn e05_a_moved_home_needs_no_new_approval() {
     let before = Ledger::new(&vault, "default", Some("/old".into())).unwrap();
     let mut question = place.ask(fields);
     question.source = "/old/plugin".into();
-    before.approve(&question).unwrap();
+    before.approve(&yes(&question)).unwrap();
     let after = Ledger::new(&vault, "default", Some("/new".into())).unwrap();
     assert!(after.find(Path::new("/new/plugin"), "s").unwrap().is_some());
     assert!(after.find(Path::new("/old/plugin"), "s").unwrap().is_none());
@@ -834,12 +842,12 @@ fn an_approval_is_found_until_it_is_revoked() {
     let ledger = Ledger::new(&vault, "default", None).unwrap();
     place.file("index.js", "1");
     let question = place.ask(r#""command": "node""#);
-    ledger.approve(&question).unwrap();
+    ledger.approve(&yes(&question)).unwrap();
     assert!(ledger.find_files(&place.root, "s").unwrap().is_some());
     let changed = place.ask(r#""command": "deno""#);
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
     assert!(found.covers(&question.digest) && !found.covers(&changed.digest));
-    ledger.approve(&changed).unwrap();
+    ledger.approve(&yes(&changed)).unwrap();
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
     assert!(found.covers(&changed.digest) && !found.covers(&question.digest));
     assert_eq!(ledger.list().unwrap().len(), 1);
@@ -865,7 +873,7 @@ fn e07_a_granted_variable_is_shown_and_asked_for_by_its_own_digest() {
     ] {
         assert!(text.contains(line), "{text}");
     }
-    place.store.approve(&granting).unwrap();
+    place.store.approve(&yes(&granting)).unwrap();
     let approval = place.store.find(&place.root, "s").unwrap().unwrap();
     assert_eq!(approval.grants, ["A", "B"]);
     assert!(!approval.covers(&question.digest));
@@ -874,7 +882,7 @@ fn e07_a_granted_variable_is_shown_and_asked_for_by_its_own_digest() {
     let changed = place.ask(r#""command": "deno""#);
     assert_eq!(changed.grants().collect::<Vec<_>>(), ["A", "B"]);
     assert!(changed.to_string().contains("${A} of your own"));
-    place.store.approve(&changed).unwrap();
+    place.store.approve(&yes(&changed)).unwrap();
     let approval = place.store.find(&place.root, "s").unwrap().unwrap();
     assert_eq!(approval.grants, ["A", "B"]);
 }
@@ -892,7 +900,7 @@ fn a_grant_of_an_earlier_version_stays_approved_and_is_shown_with_the_next_quest
     let again = place.ask(fields);
     assert_eq!(again.grants().count(), 0);
     // Files were rewritten with what they held: stored again, the grant stays.
-    place.store.approve(&again).unwrap();
+    place.store.approve(&yes(&again)).unwrap();
     let approval = place.store.find(&place.root, "s").unwrap().unwrap();
     assert_eq!(approval.grants, ["X"]);
     let changed = place.ask(r#""command": "deno""#);

@@ -262,10 +262,11 @@ impl LocalBackend {
         if question.digest.to_string() != digest {
             return Ok(false);
         }
-        let Some(agreed) = question.answered(answer) else {
+        // The person saw this digest, on the dashboard or in another host's own page.
+        let Some(agreement) = question.dangerous_answer(answer) else {
             return Ok(true);
         };
-        self.host.store_approval(&agreed)?;
+        self.host.store_approval(&agreement)?;
         let server = Some(id.name.as_str());
         let events = self.host.events().for_plugin(&id.plugin);
         events.emit(Kind::TrustDecided, server, None);

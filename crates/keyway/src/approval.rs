@@ -5,6 +5,6 @@
 #[cfg(feature = "vault")]
 pub use keyway_approval::Ledger;
 pub use keyway_approval::{
-    Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files, Manifest,
+    Agreement, Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files, Manifest,
     Protection, Question,
 };

@@ -154,8 +154,8 @@ fn only_an_answer_makes_an_approval_a_confined_one() {
     let agreed = place.ask(fields);
     place.confinement.profile = SandboxProfile::Hide;
     let question = place.ask(fields);
-    let confined = question.answered(Answer::Confined).unwrap();
-    let before = Approval::beside(&confined, Some(Approval::of(&agreed)));
+    let confined = question.dangerous_answer(Answer::Confined).unwrap();
+    let before = Approval::beside(confined.question(), Some(Approval::of(&agreed)));
     assert!(before.confined);
     assert!(!Approval::beside(&question, Some(before.clone())).confined);
     assert!(Approval::beside(&agreed, Some(before)).confined);
@@ -235,7 +235,7 @@ fn what_was_never_approved_cannot_be_taken_back() {
     assert!(!ledger.revoke(&place.root, "s").unwrap());
     assert!(ledger.list().unwrap().is_empty());
     let question = place.ask(r#""command": "node""#);
-    ledger.approve(&question).unwrap();
+    ledger.approve(&yes(&question)).unwrap();
     for (root, server) in [(&*place.root, "t"), (Path::new("/other"), "s")] {
         assert!(ledger.find(root, server).unwrap().is_none());
         assert!(!ledger.revoke(root, server).unwrap());

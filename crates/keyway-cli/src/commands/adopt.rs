@@ -237,7 +237,7 @@ fn approve(context: &CommandContext, servers: &[String], via: Via) -> Result<(),
     for server in servers {
         let plan = plugin.plan(server)?;
         if let Some(question) = plan.question() {
-            host.store_approval(question)?;
+            host.dangerous_store_approval(question)?;
         }
         let Some(approved) = plugin.plan(server)?.find_approval()? else {
             continue;

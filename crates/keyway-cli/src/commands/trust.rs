@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, Subcommand};
-use keyway::approval::{Answer, Approval, ApprovalStore, Ledger, Question};
+use keyway::approval::{Agreement, Answer, Approval, ApprovalStore, Ledger, Question};
 use keyway::events::Kind;
 use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
@@ -245,14 +245,14 @@ impl Grant<'_> {
         };
         let agreed: Vec<_> = questions
             .iter()
-            .filter_map(|it| it.answered(answer))
+            .filter_map(|it| it.dangerous_answer(answer))
             .collect();
         if agreed.is_empty() {
             self.context.print_aside("nothing was approved\n");
             return Ok(Exit::NotTrusted);
         }
-        for question in &agreed {
-            self.store(&host, question)?;
+        for agreement in &agreed {
+            self.store(&host, agreement)?;
         }
         self.context.print_aside("approved\n");
         Ok(Exit::Done)
@@ -301,8 +301,9 @@ impl Grant<'_> {
         Ok(ask_about(self.context, questions, &words))
     }
 
-    fn store(&self, host: &Host, question: &Question) -> Result<(), CliError> {
-        host.store_approval(question)?;
+    fn store(&self, host: &Host, agreement: &Agreement) -> Result<(), CliError> {
+        host.store_approval(agreement)?;
+        let question = agreement.question();
         let events = self.context.events.for_plugin(&question.plugin);
         events.emit(Kind::TrustDecided, Some(&question.server), None);
         Ok(())

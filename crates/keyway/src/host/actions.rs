@@ -11,7 +11,7 @@ use super::Host;
 use super::approved::Approved;
 use super::error::Error;
 use super::plan::Plan;
-use crate::approval::Question;
+use crate::approval::{Agreement, Answer, Question};
 
 /// What came of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +74,44 @@ impl Approved<Plan> {
 }
 
 impl Host {
-    /// Stores that a person approved what a question says.
+    /// Stores what a person agreed to.
+    ///
+    /// A question alone does not do:
+    ///
+    /// ```compile_fail
+    /// # fn f(host: keyway::Host, plan: keyway::Plan) -> Result<(), keyway::Error> {
+    /// if let Some(question) = plan.question() {
+    ///     host.store_approval(question)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// Returns [`Error::NoHome`] where nothing is stored, and [`Error::Store`].
-    pub fn store_approval(&self, question: &Question) -> Result<(), Error> {
+    pub fn store_approval(&self, agreement: &Agreement) -> Result<(), Error> {
         let store = self.approvals.store.as_deref().ok_or(Error::NoHome)?;
-        Ok(store.approve(question)?)
+        Ok(store.approve(agreement)?)
+    }
+
+    /// Stores an approval that was not asked for. Only where the person has just written the entry
+    /// themselves, or has seen all of it in some other way.
+    ///
+    /// ```
+    /// # fn f(host: keyway::Host, plan: keyway::Plan) -> Result<(), keyway::Error> {
+    /// if let Some(question) = plan.question() {
+    ///     host.dangerous_store_approval(question)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::store_approval`].
+    pub fn dangerous_store_approval(&self, question: &Question) -> Result<(), Error> {
+        let agreement = question.dangerous_answer(Answer::Yes);
+        agreement.map_or(Ok(()), |agreement| self.store_approval(&agreement))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use keyway_auth::BoxFuture;
 use keyway_store::StoreError;
 
-use crate::approval::{Answer, Approval, ApprovalStore, Digest, Question};
+use crate::approval::{Agreement, Answer, Approval, ApprovalStore, Digest, Question};
 #[cfg(feature = "vault")]
 use crate::approval::{Ledger, Manifest};
 #[cfg(feature = "vault")]
@@ -86,10 +86,10 @@ impl ApprovalStore for VaultApprovals {
         self.look(|ledger| ledger.find(source, server))
     }
 
-    fn approve(&self, question: &Question) -> Result<(), StoreError> {
+    fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
         let vault = self.vault.get()?;
         let ledger = Ledger::new(&vault, &self.profile, self.home.clone())?;
-        Ok(ledger.approve(question)?)
+        Ok(ledger.approve(agreement)?)
     }
 
     fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, StoreError> {
@@ -110,7 +110,8 @@ impl ApprovalStore for MemoryApprovals {
         Ok(all.get(&(source.to_owned(), server.to_owned())).cloned())
     }
 
-    fn approve(&self, question: &Question) -> Result<(), StoreError> {
+    fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
+        let question = agreement.question();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (question.source.clone(), question.server.clone());
         let before = all.remove(&key);

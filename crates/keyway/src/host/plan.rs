@@ -45,6 +45,19 @@ use crate::settings::Confinement;
 /// let approved = keyway::Approved { plan };
 /// # }
 /// ```
+///
+/// Nor does the ledger take a plan's question without an answer to it:
+///
+/// ```compile_fail
+/// # async fn f(host: keyway::Host) -> Result<(), Box<dyn std::error::Error>> {
+/// let plan = host.load("a-plugin")?.plan("docs")?;
+/// if let (Some(ledger), Some(question)) = (host.approval_store(), plan.question()) {
+///     ledger.approve(question)?;
+/// }
+/// plan.approve().await?.connect().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
     host: Host,
@@ -205,13 +218,15 @@ impl Plan {
             }
             None => (question, Answer::No),
         };
-        let Some(agreed) = question.answered(answer) else {
+        // The answer is that of the host's port, to this very question.
+        let Some(agreement) = question.dangerous_answer(answer) else {
             return refused(Error::not_approved(question, &self.inner.declared_at));
         };
-        store.approve(&agreed)?;
+        store.approve(&agreement)?;
         events.emit(Kind::TrustDecided, server, None);
-        let grants = self.granted(&agreed)?;
-        self.under(&agreed).approved(grants.unwrap_or_default())
+        let agreed = agreement.question();
+        let grants = self.granted(agreed)?;
+        self.under(agreed).approved(grants.unwrap_or_default())
     }
 
     /// The same without asking a person: what is not in the ledger is refused.
@@ -297,13 +312,11 @@ impl Plan {
         let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
         let approval = store.find(&question.source, &question.server)?;
         let covering = approval.filter(|approval| approval.covers(&question.digest));
-        if covering
-            .as_ref()
-            .is_some_and(|it| it.is_outdated_for(question))
-        {
+        let outdated = covering.as_ref().filter(|it| it.is_outdated_for(question));
+        if let Some(again) = outdated.and_then(|approval| approval.renewed(question)) {
             // The same files at another time: what is stored spares the next look from reading them.
             // A store that cannot be written spares nothing.
-            let _unspared = store.approve(question);
+            let _unspared = store.approve(&again);
         }
         Ok(covering.map(|approval| approval.grants))
     }
