@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use keyway_auth::AuthError;
 use keyway_code::{Code, ServerState};
+use keyway_config::source::Location;
 use keyway_secret::server_argument;
 use keyway_transport::TransportError;
+use serde::Serialize;
 
 use crate::session::SessionError;
 
@@ -22,6 +24,35 @@ pub struct Explained {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Where to look, if the entry is known.
+    pub source: Option<SourcePlace>,
+}
+
+/// A place in a configuration file, as every format shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SourcePlace {
+    /// The file, as it was named.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1, in characters.
+    pub column: u32,
+    /// The JSON pointer.
+    pub pointer: String,
+}
+
+impl SourcePlace {
+    /// Names a place. `pointer` is that of the location, without what looks like a secret in it.
+    #[must_use]
+    pub fn new(location: &Location, pointer: String) -> Self {
+        Self {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer,
+        }
+    }
 }
 
 /// Returns what happened and what to do next in one text: clients show the message of an error, and
@@ -45,6 +76,7 @@ pub fn explain_auth(error: &AuthError) -> Explained {
         state: error.state(),
         message: keyway_secret::printable(&error.to_string()),
         hint: Some(error.hint().to_owned()),
+        source: None,
     }
 }
 
@@ -59,6 +91,7 @@ pub fn explain_session(error: &SessionError) -> Explained {
         state: error.state(),
         message: keyway_secret::printable(&error.to_string()),
         hint: Some(error.hint().to_owned()),
+        source: None,
     }
 }
 
@@ -120,6 +153,7 @@ pub fn explain(error: &TransportError) -> Explained {
         state: error.state(),
         message: keyway_secret::printable(&message),
         hint: Some(error.hint().to_owned()),
+        source: None,
     }
 }
 

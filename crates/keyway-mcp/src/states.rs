@@ -7,7 +7,7 @@ use keyway_code::Code;
 pub use keyway_code::{Reason, ServerState, State};
 use keyway_transport::TransportError;
 
-use crate::explain::{explain, explain_session};
+use crate::explain::{SourcePlace, explain, explain_session};
 use crate::session::SessionError;
 
 /// Why a server is not at work, in a person's words.
@@ -22,6 +22,8 @@ pub struct ServerProblem {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Where to look, if the entry is known.
+    pub source: Option<Box<SourcePlace>>,
     /// Whether trying again may help without anyone doing anything.
     pub is_transient: bool,
     /// How long the server wants to be left alone, if it said so.
@@ -37,6 +39,7 @@ impl ServerProblem {
             code,
             message: message.into(),
             hint: None,
+            source: None,
             is_transient: false,
             wait: None,
         }
@@ -60,6 +63,7 @@ impl ServerProblem {
                 "its tools are listed as soon as it does; if it never does: keyway doctor SERVER"
                     .to_owned(),
             ),
+            source: None,
             is_transient: true,
             wait: None,
         }
@@ -74,6 +78,7 @@ impl From<&TransportError> for ServerProblem {
             code: explained.code,
             message: explained.message,
             hint: explained.hint,
+            source: explained.source.map(Box::new),
             is_transient: error.is_transient(),
             wait: match error {
                 TransportError::Status { retry_after, .. } => retry_after.map(Duration::from_secs),
@@ -100,6 +105,7 @@ impl From<&SessionError> for ServerProblem {
             code: error.code(),
             message: explained.message,
             hint: explained.hint,
+            source: explained.source.map(Box::new),
             is_transient: error.is_transient(),
             wait: None,
         }

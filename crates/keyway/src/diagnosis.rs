@@ -25,7 +25,9 @@ use keyway_config::environment::Origin;
 use keyway_config::method::Method;
 use keyway_config::resolve::ServerSpec;
 use keyway_config::source::Location;
+use keyway_lint::mask::in_name;
 use keyway_mcp::declaration_site::DeclarationSite;
+pub use keyway_mcp::explain::SourcePlace;
 use keyway_mcp::explain::{Explainer, explain, explain_session, naming};
 use keyway_mcp::session::{Era, SessionError};
 #[cfg(feature = "callback")]
@@ -294,8 +296,17 @@ pub fn explainer(spec: ServerSpec, site: DeclarationSite) -> Explainer {
             explained.hint = Some(found.hint);
         }
         explained.hint = explained.hint.map(|hint| site.word(&hint));
+        let fault_at = refused_at(&spec, explained.code);
+        let place = fault_at.as_ref().unwrap_or(&spec.declared_at);
+        explained.source = Some(source_place(place));
         explained
     })
+}
+
+/// Names a place as formats show it; what looks like a secret in its pointer is masked.
+#[must_use]
+pub fn source_place(location: &Location) -> SourcePlace {
+    SourcePlace::new(location, in_name(location.pointer.as_str()))
 }
 
 /// Finds out whether the browser could come back to a fixed port. Has to be called inside a Tokio

@@ -3,9 +3,8 @@
 use std::error::Error as _;
 
 use keyway::connect::HttpRefusal;
-use keyway::diagnosis::Diagnosis;
+use keyway::diagnosis::{Diagnosis, SourcePlace, source_place};
 use keyway_code::{Code, ServerState};
-use keyway_config::source::Location;
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -29,27 +28,6 @@ pub(crate) struct Failure {
     http: Option<Http>,
     #[serde(flatten)]
     examined: Option<Examined>,
-}
-
-/// Where something stands.
-#[derive(Serialize)]
-pub(crate) struct SourcePlace {
-    file: String,
-    line: u32,
-    column: u32,
-    pointer: String,
-}
-
-impl SourcePlace {
-    /// Names a place; what looks like a secret in its pointer is masked.
-    pub(crate) fn of(location: &Location) -> Self {
-        Self {
-            file: location.file.to_string(),
-            line: location.start.line,
-            column: location.start.column,
-            pointer: in_name(location.pointer.as_str()),
-        }
-    }
 }
 
 /// How the failure leaves the server that it is about.
@@ -114,7 +92,7 @@ impl Failure {
             code: code.as_str(),
             severity: "error",
             server: Some(in_name(&found.server)),
-            source: found.place().map(SourcePlace::of),
+            source: found.place().map(source_place),
             message: found.message.clone(),
             hint: found.hint.clone(),
             fixable_by: code.fixer().as_str(),

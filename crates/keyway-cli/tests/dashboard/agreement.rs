@@ -127,15 +127,17 @@ fn every_surface_tells_the_same_of_a_refused_credential() {
         "hint": "set a new value: export API_TOKEN=…; then keyway doctor s",
         "fixable_by": "person",
     });
+    // The place of what was refused, and not only the entry's.
+    let source = json!({"file": "p/.mcp.json", "line": 2, "column": 42,
+        "pointer": "/s/headers/Authorization"});
     for words in COMMANDS {
         let found = diagnostic(&house, words);
         assert_eq!(facts(&found, &place), expected, "{words:?}");
-        // The place of what was refused, and not only the entry's.
-        let source = json!({"file": "p/.mcp.json", "line": 2, "column": 42,
-            "pointer": "/s/headers/Authorization"});
         assert_eq!(found["source"], source, "{words:?}");
     }
-    assert_eq!(facts(&error_data(&house), &place), expected);
+    let data = error_data(&house);
+    assert_eq!(facts(&data, &place), expected);
+    assert_eq!(data["source"], source);
     assert_eq!(facts(&page(&house), &place), expected);
     // It sends nothing, so that it knows of no refusal; of what the entry needs it says the same.
     let status = house.keyway_with(

@@ -299,6 +299,7 @@ fn explained(server: &Server, trouble: Option<&ServerProblem>) -> String {
         "code": trouble.map(|trouble| trouble.code.as_str()),
         "message": trouble.map(|trouble| &trouble.message),
         "hint": hint,
+        "source": trouble.and_then(|trouble| trouble.source.as_ref()),
         "fixable_by": trouble.map(|trouble| trouble.code.fixer().as_str()),
     });
     let content = json!([{ "type": "text", "text": text }]);

@@ -253,6 +253,7 @@ impl Server {
                     code: explained.code,
                     message: explained.message,
                     hint: explained.hint,
+                    source: explained.source.map(Box::new),
                     ..plain
                 }
             }

@@ -158,6 +158,7 @@ fn answer(id: &RequestId, explained: &Explained) -> String {
             "reason": explained.state.reason.map(Reason::as_str),
             "code": explained.code.as_str(),
             "hint": explained.hint,
+            "source": explained.source,
             "fixable_by": explained.code.fixer().as_str(),
         },
     });

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::approval::Question;
 use crate::connect::ConnectError;
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, source_place};
 use crate::env_filter::may_be_missed;
 use crate::error::LoadError;
 
@@ -355,6 +355,8 @@ impl Error {
             error => ServerProblem::new(error.code(), error.to_string()),
         };
         problem.hint = self.hint();
+        let place = self.location().or_else(|| self.declared_at());
+        problem.source = place.map(source_place).map(Box::new);
         problem
     }
 

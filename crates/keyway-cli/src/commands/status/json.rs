@@ -1,7 +1,7 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
 use keyway::approval::Question;
-use keyway::diagnosis::Diagnosis;
+use keyway::diagnosis::{Diagnosis, SourcePlace, source_place};
 use keyway::events::rfc3339;
 use keyway::sign_in::SignIn;
 use keyway_check::Report;
@@ -13,7 +13,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::vault::VaultReport;
-use crate::report::failure::SourcePlace;
 use crate::report::to_text;
 
 /// Renders the servers.
@@ -100,7 +99,7 @@ impl<'a> Server<'a> {
         Self {
             id: found.id(),
             name: &found.server,
-            source: found.declared_at.as_ref().map(SourcePlace::of),
+            source: found.declared_at.as_ref().map(source_place),
             transport: found.transport.map(|transport| transport.as_str()),
             method: found.method.map(|method| method.as_str()),
             state: found.state.state.as_str(),

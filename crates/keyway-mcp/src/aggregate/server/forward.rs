@@ -93,6 +93,7 @@ impl Server {
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
             "code": trouble.code.as_str(),
             "hint": hint,
+            "source": trouble.source,
             "fixable_by": trouble.code.fixer().as_str(),
         });
         RpcError {

@@ -205,6 +205,7 @@ async fn server_that_is_switched_off_contributes_nothing() {
         code: Code::NotConfigured,
         message: "no address".to_owned(),
         hint: None,
+        source: None,
         is_transient: false,
         wait: None,
     };
