@@ -1,10 +1,11 @@
 //! What a person answers to a question, and what that approves.
 
+use crate::agreement::Agreement;
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind, Which};
 use crate::facts::confinement_fact;
 use crate::plan_digest::PlanDigest;
-use crate::{Approval, Protection, Question};
+use crate::{Protection, Question};
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,30 +38,6 @@ impl Answer {
     }
 }
 
-/// A question that a person answered with a yes: the only thing that a store records.
-///
-/// It comes from an answer, or from an approval that covers the question already.
-#[derive(Debug, Clone)]
-pub struct Agreement(Question);
-
-impl Agreement {
-    /// Returns what was agreed to.
-    #[must_use]
-    pub const fn question(&self) -> &Question {
-        &self.0
-    }
-}
-
-impl Approval {
-    /// Returns the agreement once more for the same question about files that were rewritten since;
-    /// `None` if this approval does not cover it.
-    #[must_use]
-    pub fn renewed(&self, question: &Question) -> Option<Agreement> {
-        let covers = self.covers(&question.digest);
-        covers.then(|| Agreement(question.clone()))
-    }
-}
-
 impl Question {
     /// Returns what an answer agrees to; `None` for a no.
     ///
@@ -74,7 +51,7 @@ impl Question {
             // An entry without a program has nothing to confine.
             Answer::Confined => self.confined().unwrap_or_else(|| self.clone()),
         };
-        Some(Agreement(agreed))
+        Some(Agreement::new(agreed))
     }
 
     /// Returns the same question for confined programs; `None` if the entry runs none, or they are

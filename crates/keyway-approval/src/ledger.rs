@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use keyway_vault::{Namespace, Record, Vault, VaultError};
 
+use crate::agreement::Agreement;
 use crate::manifest::Manifest;
 use crate::places::Places;
-use crate::{Agreement, Approval};
+use crate::record::Approval;
 
 /// The approvals in one vault.
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 //!                    └─files──▲                     no: Changes since the last approval, asked
 //! ```
 
+mod agreement;
 mod answer;
 mod change;
 mod code_variables;
@@ -59,7 +60,8 @@ use self::places::Places;
 use self::plan_digest::PlanDigest;
 use self::walk::TreePlace;
 
-pub use self::answer::{Agreement, Answer};
+pub use self::agreement::Agreement;
+pub use self::answer::Answer;
 pub use self::change::Changes;
 pub use self::confinement::{Confinement, Protection, SandboxMechanism, SandboxProfile};
 pub use self::digest::Digest;

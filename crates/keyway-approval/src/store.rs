@@ -5,8 +5,9 @@ use std::path::Path;
 
 use keyway_store::StoreError;
 
+use crate::agreement::Agreement;
 use crate::manifest::Manifest;
-use crate::{Agreement, Approval};
+use crate::record::Approval;
 
 /// Where approvals are kept. Calls block.
 pub trait ApprovalStore: Send + Sync + fmt::Debug {

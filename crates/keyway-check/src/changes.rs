@@ -9,8 +9,8 @@ use keyway_lint::mask;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use crate::report::{Verbosity, counted};
 use crate::report::json::{Finding, to_text};
+use crate::report::{Verbosity, counted};
 
 /// What a command changed or would change.
 #[derive(Debug)]

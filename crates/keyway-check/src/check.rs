@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use keyway::Host;
+use keyway_config::diagnostic::Diagnostic;
+use keyway_config::edit::Applicability;
 use keyway_files::error::LoadError;
 use keyway_files::load::tree::in_parallel;
 use keyway_files::load::{Loaded, Loader};
-use keyway_config::diagnostic::Diagnostic;
-use keyway_config::edit::Applicability;
 use keyway_lint::check_settings::CheckSettings;
 use keyway_lint::{Context, lint, suppress};
 

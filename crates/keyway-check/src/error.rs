@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway_files::error::WriteError;
 use keyway_code::Code;
+use keyway_files::error::WriteError;
 use keyway_lint::check_settings::CheckSettingsError;
 use keyway_secret::printable;
 use thiserror::Error;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keyway_files::error::WriteError;
-use keyway_files::load::Loaded;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::source::Source;
+use keyway_files::error::WriteError;
+use keyway_files::load::Loaded;
 
 use crate::diff::{Diff, TextKind};
 use crate::report::document;

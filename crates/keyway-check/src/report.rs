@@ -10,12 +10,12 @@ mod sarif;
 
 use std::collections::HashMap;
 
-use keyway_files::error::LoadError;
-use keyway_files::load::Loaded;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
 use keyway_config::names::stable_id;
 use keyway_config::source::Source;
+use keyway_files::error::LoadError;
+use keyway_files::load::Loaded;
 use keyway_lint::mask::{self, Mask};
 
 pub use self::human::counted;

@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use keyway_files::error::{LoadError, WriteError};
-use keyway_files::{read, write};
 use keyway_config::dialect::Dialect;
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::edit::TextChange;
 use keyway_config::portable::{MergeFault, merge, new_file};
 use keyway_config::source::{MAX_BYTES, Source};
+use keyway_files::error::{LoadError, WriteError};
+use keyway_files::{read, write};
 use keyway_lint::convert::{Conversion, convert};
 use keyway_secret::printable;
 use thiserror::Error;

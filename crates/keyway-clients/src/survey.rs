@@ -5,9 +5,9 @@ mod report;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use keyway_files::load::Loader;
 use keyway_config::document::{Document, DocumentKind, Entry};
 use keyway_config::source::Source;
+use keyway_files::load::Loader;
 use keyway_lint::literals;
 use keyway_secret::printable;
 

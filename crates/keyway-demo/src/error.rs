@@ -2,8 +2,8 @@
 
 use std::io;
 
-use keyway_files::error::WriteError;
 use keyway::vault::VaultError;
+use keyway_files::error::WriteError;
 use thiserror::Error;
 
 /// Why the demo cannot be shown.

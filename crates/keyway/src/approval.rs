@@ -5,6 +5,6 @@
 #[cfg(feature = "vault")]
 pub use keyway_approval::Ledger;
 pub use keyway_approval::{
-    Agreement, Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files, Manifest,
-    Protection, Question,
+    Agreement, Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files,
+    Manifest, Protection, Question,
 };

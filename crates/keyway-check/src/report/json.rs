@@ -1,10 +1,10 @@
 //! `--format json`: exactly one object, with field names that scripts may rely on.
 
-use keyway_files::error::LoadError;
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
 use keyway_config::source::Location;
+use keyway_files::error::LoadError;
 use keyway_lint::mask::in_name;
 use serde::Serialize;
 use serde_json::value::RawValue;

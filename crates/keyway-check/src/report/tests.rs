@@ -1,9 +1,9 @@
 //! What the renderers make of unusual places.
 
-use keyway_files::load::Loader;
 use keyway_code::Code;
 use keyway_config::diagnostic::Related;
 use keyway_config::source::{Pointer, Span};
+use keyway_files::load::Loader;
 
 use super::*;
 

@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: &Docs, context: &CommandContext) -> Result<Exit, Cl
 fn documents(context: &CommandContext) -> Vec<(String, String)> {
     let mut documents = vec![
         ("docs/cli.md".to_owned(), markdown::commands(context)),
-        ("docs/clients.md".to_owned(), clients_page(markdown::GENERATED)),
+        (
+            "docs/clients.md".to_owned(),
+            clients_page(markdown::GENERATED),
+        ),
         ("docs/rules.md".to_owned(), markdown::rules()),
         ("docs/configuration.md".to_owned(), markdown::settings()),
         ("docs/environment.md".to_owned(), markdown::environment()),

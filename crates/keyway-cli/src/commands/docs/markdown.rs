@@ -177,4 +177,5 @@ relative to the folder of the file; `~/` is your home. Do not put secrets into i
 ";
 
 /// What stands below the title of every page.
-pub(super) const GENERATED: &str = "<!-- Made from the code by `cargo xtask docs`; do not edit. -->\n";
+pub(super) const GENERATED: &str =
+    "<!-- Made from the code by `cargo xtask docs`; do not edit. -->\n";
