@@ -53,6 +53,42 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("dbus"),
     },
     Tool {
+        name: "tmux",
+        why: "a program of the person that a hostile one asks to act for it",
+        found: Found::File(&["/usr/bin/tmux"]),
+        source: Source::Debian("tmux"),
+    },
+    Tool {
+        name: "ssh-agent",
+        why: "another one, which signs for every program that reaches it",
+        found: Found::File(&["/usr/bin/ssh-agent"]),
+        source: Source::Debian("openssh-client"),
+    },
+    Tool {
+        name: "gpg-agent",
+        why: "and another, which gives out passphrases",
+        found: Found::File(&["/usr/bin/gpg-agent"]),
+        source: Source::Debian("gpg-agent"),
+    },
+    Tool {
+        name: "curl",
+        why: "what helpers of plugins are made of",
+        found: Found::File(&["/usr/bin/curl"]),
+        source: Source::Debian("curl"),
+    },
+    Tool {
+        name: "openssl",
+        why: "and that they sign with",
+        found: Found::File(&["/usr/bin/openssl"]),
+        source: Source::Debian("openssl"),
+    },
+    Tool {
+        name: "awscli",
+        why: "reads a profile in the home, as helpers have it do",
+        found: Found::File(&["/usr/bin/aws"]),
+        source: Source::Debian("awscli"),
+    },
+    Tool {
         name: "postgresql-15",
         why: "a real database for the stores of a team",
         found: Found::File(&["/usr/lib/postgresql/15/bin/initdb"]),

@@ -3,15 +3,19 @@
 //! The table in `docs/security-testing.md` is this one. After a change of it:
 //! `KEYWAY_WRITE_TABLE=1 cargo test -p keyway-transport --test children escapes`.
 
+mod daemons;
 mod person;
 mod tricks;
 
 use std::fmt::Write as _;
 
-use keyway_transport::{IsolationMechanism, IsolationProfile, StdioServer, harden_self};
+use keyway_transport::{
+    IsolationLevel, IsolationMechanism, IsolationProfile, StdioServer, harden_self,
+};
 use serde_json::json;
 
-use self::person::{Person, User};
+use self::person::{Offered, Person, User};
+pub(crate) use self::tricks::TYPE;
 use self::tricks::{TRICKS, Trick};
 use crate::stdio::{call, server};
 use crate::{CHILD, until};
@@ -23,6 +27,7 @@ struct Setting {
     profile: IsolationProfile,
     mechanism: IsolationMechanism,
     offline: bool,
+    offered: Offered,
     user: User,
 }
 
@@ -37,26 +42,37 @@ const fn setting(
         profile,
         mechanism,
         offline: false,
+        offered: Offered::Everything,
         user,
     }
 }
 
-const SETTINGS: [Setting; 8] = {
+const SETTINGS: [Setting; 12] = {
     use IsolationMechanism::{Best, Landlock, Mounts};
     use IsolationProfile::{Confine, Hide, None};
-    let offline = setting("confine, no network", Confine, Best, User::Ordinary);
+    use User::{Ordinary, Root};
+    const fn without(title: &'static str, profile: IsolationProfile) -> Setting {
+        Setting {
+            offered: Offered::Neither,
+            ..setting(title, profile, Best, Ordinary)
+        }
+    }
     [
-        setting("hide", Hide, Best, User::Ordinary),
-        setting("confine", Confine, Best, User::Ordinary),
+        setting("hide", Hide, Best, Ordinary),
+        setting("confine", Confine, Best, Ordinary),
         Setting {
             offline: true,
-            ..offline
+            ..setting("confine, no network", Confine, Best, Ordinary)
         },
-        setting("hide, Landlock alone", Hide, Landlock, User::Ordinary),
-        setting("hide, mounts alone", Hide, Mounts, User::Ordinary),
-        setting("off", None, Best, User::Ordinary),
-        setting("hide as root", Hide, Best, User::Root),
-        setting("confine as root", Confine, Best, User::Root),
+        setting("hide, Landlock alone", Hide, Landlock, Ordinary),
+        setting("confine, Landlock alone", Confine, Landlock, Ordinary),
+        setting("hide, mounts alone", Hide, Mounts, Ordinary),
+        setting("confine, mounts alone", Confine, Mounts, Ordinary),
+        without("hide, neither", Hide),
+        without("confine, neither", Confine),
+        setting("off", None, Best, Ordinary),
+        setting("hide as root", Hide, Best, Root),
+        setting("confine as root", Confine, Best, Root),
     ]
 };
 
@@ -76,14 +92,30 @@ impl Setting {
         isolation.read_only = vec![person.at("../repository/plugins/other")];
         server
     }
+
+    /// Says whether this system offers what the column is about, or takes it away.
+    fn is_in_force(self, level: IsolationLevel) -> bool {
+        if self.profile == IsolationProfile::None {
+            return true;
+        }
+        match (self.offered, self.mechanism) {
+            (Offered::Neither, _) => !level.hides_files(),
+            (_, IsolationMechanism::Landlock) => level.hides_processes(),
+            _ => level.ends_with_host(),
+        }
+    }
 }
 
 /// Plays one trick; says whether it got through. `None` where this system cannot tell.
 async fn play(trick: &'static Trick, setting: Setting) -> Option<bool> {
-    let person = Person::new(setting.user)?;
+    let mut person = Person::new(setting.user)?;
+    if let Some(daemon) = trick.daemon {
+        person.start(daemon).await;
+    }
     let mut output = String::new();
     for script in trick.scripts {
-        let opened = setting.server(&person).open(&person.launcher()).await;
+        let launcher = person.launcher(setting.offered);
+        let opened = setting.server(&person).open(&launcher).await;
         let (mut connection, level) = match opened {
             Ok(opened) => opened,
             // Refusing to start is a way to deny.
@@ -92,12 +124,7 @@ async fn play(trick: &'static Trick, setting: Setting) -> Option<bool> {
                 continue;
             }
         };
-        let lacks_mounts = setting.mechanism != IsolationMechanism::Landlock
-            && setting.profile != IsolationProfile::None
-            && !level.ends_with_host();
-        let lacks_landlock =
-            setting.mechanism == IsolationMechanism::Landlock && !level.hides_processes();
-        if lacks_mounts || lacks_landlock {
+        if !setting.is_in_force(level) {
             return None;
         }
         let script = person.fill_in(script);
@@ -120,8 +147,7 @@ async fn e1_to_e4_every_trick_of_the_catalogue_ends_as_promised() {
     harden_self().unwrap();
     let mut surprises = Vec::new();
     for trick in TRICKS {
-        if trick.needs.iter().any(|program| !person::has(program)) {
-            println!("SKIPPED `{}`: needs {:?}", trick.title, trick.needs);
+        if !crate::has(trick.needs) {
             continue;
         }
         let mut played = tokio::task::JoinSet::new();
@@ -193,16 +219,16 @@ fn rendered() -> String {
 #[tokio::test]
 async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
     harden_self().unwrap();
-    if !person::has("python3") {
-        println!("SKIPPED: no Python here");
+    if !crate::has(&["python3"]) {
         return;
     }
     for setting in SETTINGS {
-        let is_promised = setting.profile != IsolationProfile::None;
+        let is_promised =
+            setting.profile != IsolationProfile::None && setting.offered == Offered::Everything;
         let Some(person) = Person::new(setting.user).filter(|_| is_promised) else {
             continue;
         };
-        let launcher = person.launcher();
+        let launcher = person.launcher(Offered::Everything);
         let (mut hostile, level) = setting.server(&person).open(&launcher).await.unwrap();
         if !level.hides_files() {
             println!("SKIPPED: {level}");
@@ -215,7 +241,7 @@ async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
             json!(format!("{{ {exchange} }} >/dev/null 2>&1 &")),
         )
         .await;
-        for _ in 0..5 {
+        for _ in 0..starts() {
             let opened = setting.server(&person).open(&launcher).await;
             let Ok((mut connection, _)) = opened else {
                 continue;
@@ -231,11 +257,18 @@ async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
     }
 }
 
+/// The short form; the long one is asked for by number.
+#[expect(clippy::disallowed_methods, reason = "a switch for the test runner")]
+fn starts() -> u32 {
+    let asked = std::env::var("KEYWAY_EXCHANGE_STARTS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(5)
+}
+
 /// Threat E1: what is done from outside is noticed as well.
 #[tokio::test]
 async fn e1_nothing_starts_once_a_folder_was_replaced() {
     let person = Person::new(User::Own).unwrap();
-    let launcher = person.launcher();
+    let launcher = person.launcher(Offered::Everything);
     let first = SETTINGS[0].server(&person);
     // A clone knows the folders that the first start met.
     let isolation = first.program.isolation.clone();
@@ -261,7 +294,7 @@ async fn e1_nothing_starts_once_a_folder_was_replaced() {
 #[tokio::test]
 async fn e2_a_place_that_goes_away_during_a_start_is_looked_up_again() {
     let person = Person::new(User::Own).unwrap();
-    let launcher = person.launcher();
+    let launcher = person.launcher(Offered::Everything);
     for round in 0..10 {
         let place = person.at(&format!("../place-{round}"));
         let mut server = SETTINGS[0].server(&person);
@@ -285,7 +318,10 @@ async fn e1_files_can_be_moved_and_linked_beside_fixed_folders() {
     let person = Person::new(User::Own).unwrap();
     let mut server = SETTINGS[0].server(&person);
     server.program.isolation.mechanism = IsolationMechanism::Mounts;
-    let (mut connection, level) = server.open(&person.launcher()).await.unwrap();
+    let (mut connection, level) = server
+        .open(&person.launcher(Offered::Everything))
+        .await
+        .unwrap();
     if !level.hides_files() {
         println!("SKIPPED: {level}");
         return;
@@ -311,7 +347,7 @@ async fn the_catalogue_is_played_by_an_ordinary_user() {
         let setting = SETTINGS[0];
         setting
             .server(&person)
-            .open(&person.launcher())
+            .open(&person.launcher(Offered::Everything))
             .await
             .unwrap()
             .0

@@ -242,8 +242,7 @@ async fn sockets_in_system_folders_are_out_of_reach_of_a_confined_program() {
         println!("SKIPPED: `/opt` may not be written, or {level}");
         return;
     };
-    if !std::path::Path::new("/usr/bin/python3").exists() {
-        println!("SKIPPED: no Python here");
+    if !crate::has(&["python3"]) {
         return;
     }
     let path = folder.path().join("daemon.sock");
@@ -272,7 +271,7 @@ async fn sockets_in_system_folders_are_out_of_reach_of_a_confined_program() {
 /// kernel's would open a socket past the filter.
 #[tokio::test]
 async fn a_confined_program_has_sockets_of_usual_families_alone() {
-    if !std::path::Path::new("/usr/bin/python3").exists() || !cfg!(target_arch = "x86_64") {
+    if !crate::has(&["python3"]) || !cfg!(target_arch = "x86_64") {
         println!("SKIPPED: no Python here, or another processor");
         return;
     }

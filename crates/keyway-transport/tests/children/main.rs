@@ -15,6 +15,7 @@ mod isolation;
 mod processes;
 mod stdio;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,27 @@ fn program(args: &[&str]) -> Program {
     program.args = args.iter().map(|arg| (*arg).to_owned().into()).collect();
     program.isolation.profile = IsolationProfile::None;
     program
+}
+
+/// Says whether programs that a test needs are there.
+///
+/// Where `KEYWAY_TOOLS` says that all tools are installed, one that is missing is a failure.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a switch for the test runner, as `Tools` of the test kit reads it"
+)]
+fn has(programs: &[&str]) -> bool {
+    let is_there = |program: &&&str| {
+        let mut folders = ["/usr/bin", "/bin", "/usr/sbin"].iter();
+        folders.any(|folder| Path::new(folder).join(program).exists())
+    };
+    let Some(absent) = programs.iter().find(|program| !is_there(program)) else {
+        return true;
+    };
+    let is_setup = std::env::var_os("KEYWAY_TOOLS").is_some();
+    assert!(!is_setup, "no `{absent}`; `cargo xtask tools --setup`");
+    println!("SKIPPED: no `{absent}`; `cargo xtask tools --setup` installs it");
+    false
 }
 
 /// Says whether a process exists and is not just waiting to be forgotten.

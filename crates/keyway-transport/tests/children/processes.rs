@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
 use serde_json::json;
 
+use crate::escapes::TYPE;
 use crate::stdio::{call, server};
 use crate::{CHILD, launcher, until};
 
@@ -112,20 +113,20 @@ async fn a_child_may_end_in_good_order_after_its_host_was_killed() {
 /// Prints a message of the protocol.
 const BEGUN: &str = "echo '{\"id\":1,\"result\":0}'";
 
-/// Threat E3, under a real terminal.
+/// Threat E3, under a real terminal: it can be neither opened nor typed into.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,
     reason = "`script` brings a terminal along"
 )]
 async fn e3_a_child_has_no_terminal() {
-    if Command::new("script").arg("--version").output().is_err() {
-        println!("SKIPPED: no `script` here");
+    if !crate::has(&["script", "python3"]) {
         return;
     }
     let open = "if (exec 3<>/dev/tty) 2>/dev/null; then r=opened; else r=refused; fi";
     for profile in ["hide", "confine", "landlock", "off"] {
-        let inner = format!("{open}; echo \"{{\\\"id\\\":1,\\\"result\\\":\\\"$r\\\"}}\"");
+        let typed = format!("case $({TYPE}) in *CANARY*) r=typed;; esac");
+        let inner = format!("{open}; {typed}; echo \"{{\\\"id\\\":1,\\\"result\\\":\\\"$r\\\"}}\"");
         let outer = format!("{open}; echo outside-$r; \"$CHILD\" host {profile} end \"$INNER\"");
         let output = Command::new("script")
             .args(["-qec", &outer, "/dev/null"])

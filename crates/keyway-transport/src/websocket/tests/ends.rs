@@ -107,7 +107,7 @@ async fn raw(bytes: &'static [u8]) -> WsServer {
 }
 
 #[tokio::test]
-async fn frames_that_are_cut_malformed_or_endless_end_every_request() {
+async fn c11_frames_that_are_cut_malformed_or_endless_end_every_request() {
     let table: [(&[u8], &str); 7] = [
         (b"", "connection-closed"),
         (b"\x81\x7e\x01\x00{\"id\":", "connection-closed"),

@@ -9,10 +9,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 
 use keyway_transport::Launcher;
 use tempfile::TempDir;
 
+use super::daemons::{Daemon, Running};
 use crate::CHILD;
 
 /// Whose home it is.
@@ -33,6 +35,16 @@ pub(super) struct Person {
     port: u16,
     /// Holds a secret in its environment.
     neighbour: Child,
+    /// What acts for any process that asks it.
+    daemon: Option<Running>,
+}
+
+/// What the system offers to the launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Everything,
+    /// Neither namespaces nor Landlock, as a filter of system calls makes it.
+    Neither,
 }
 
 impl Person {
@@ -44,7 +56,7 @@ impl Person {
             User::Root if own.is_root() => 0,
             User::Root => return None,
             User::Ordinary if !own.is_root() => own.as_raw(),
-            User::Ordinary if has("setpriv") => ORDINARY,
+            User::Ordinary if crate::has(&["setpriv"]) => ORDINARY,
             User::Ordinary => return None,
         };
         // A confined child has a `/tmp` of its own, which would make it too easy.
@@ -56,6 +68,7 @@ impl Person {
             base,
             uid,
             port,
+            daemon: None,
         };
         person.furnish();
         Some(person)
@@ -63,8 +76,12 @@ impl Person {
 
     fn furnish(&self) {
         for folder in [
+            ".config/autostart",
             ".config/keyway",
             ".config/systemd/user",
+            ".cursor",
+            ".local/bin",
+            ".local/share/dbus-1/services",
             ".local/share/keyway",
             "decoy/keyway",
             "dotfiles/keyway",
@@ -75,14 +92,18 @@ impl Person {
             "../granted",
             "../plugin/.git",
             "../repository/plugins/other",
+            "../tmp",
         ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
+        fs::create_dir_all(self.at("../run/user").join(self.uid.to_string())).unwrap();
         symlink("dotfiles", self.at(".linked")).unwrap();
         for file in [KEY, ".local/share/keyway/vault.db", "dotfiles/keyway/key"] {
             self.write(file, "CANARY\n");
         }
         self.write(".bashrc", "# start-up file\n");
+        self.write(".cursor/mcp.json", "{}\n");
+        self.write(".local/bin/keyway", "#!/bin/sh\n");
         for file in ["../plugin/lib.js", "../plugin/.git/config"] {
             self.write(file, "# of the plugin\n");
         }
@@ -91,8 +112,13 @@ impl Person {
         if fs::hard_link(CHILD, self.child()).is_err() {
             fs::copy(CHILD, self.child()).unwrap();
         }
-        self.write_launcher();
-        for program in ["../bin/keyway", "../launcher"] {
+        self.write_launchers();
+        for program in [
+            "../bin/keyway",
+            "../inside",
+            "../launcher",
+            "../bare-launcher",
+        ] {
             fs::set_permissions(self.at(program), fs::Permissions::from_mode(0o755)).unwrap();
         }
         deputy(
@@ -102,21 +128,19 @@ impl Person {
         let address = SocketAddr::from_abstract_name(&self.abstract_name).unwrap();
         let own = UnixListener::bind_addr(&address).unwrap();
         deputy(own, Some(self.at(KEY)));
-        for socket in SOCKETS {
-            let listener = UnixListener::bind(self.at(&format!("run/{socket}"))).unwrap();
-            deputy(listener, Some(self.at(KEY)));
-        }
         self.give(self.base.path());
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(self.runtime_folder(), private).unwrap();
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(super) fn write(&self, path: &str, text: &str) {
         let mut file = fs::File::create(self.at(path)).unwrap();
         let text = text.replace("HOME", &self.home());
         file.write_all(text.as_bytes()).unwrap();
     }
 
     /// Gives everything to the person, like a real home.
-    fn give(&self, path: &Path) {
+    pub(super) fn give(&self, path: &Path) {
         if !rustix::process::geteuid().is_root() {
             return;
         }
@@ -166,40 +190,103 @@ impl Person {
     }
 
     /// Starts children as the person.
-    pub(super) fn launcher(&self) -> Launcher {
-        if rustix::process::geteuid().as_raw() == self.uid {
-            return Launcher::new(self.child());
-        }
-        Launcher::new(self.at("../launcher"))
+    pub(super) fn launcher(&self, offered: Offered) -> Launcher {
+        Launcher::new(self.at(match offered {
+            Offered::Everything => "../launcher",
+            Offered::Neither => "../bare-launcher",
+        }))
     }
 
-    fn write_launcher(&self) {
-        let script = format!(
-            "#!/bin/sh\nexec setpriv --reuid={0} --regid={0} --clear-groups -- {1} \"$@\"\n",
-            self.uid,
-            self.child()
-        );
-        self.write("../launcher", &script);
+    /// A program that runs as the person, where the person's `/run` and `/tmp` are.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "not by the launcher that is tested"
+    )]
+    pub(super) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(self.at("../inside"));
+        command.args(words).env_clear();
+        command.envs([("PATH", crate::PATH), ("LC_ALL", "C.UTF-8")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
+        command
+    }
+
+    /// Root mounts what is beside the home at `/run` and `/tmp`, in a namespace that only this
+    /// person's programs have: so sockets are where they are on every system, and nothing is left. There
+    /// the person has an account as well, which a bus asks for.
+    fn write_launchers(&self) {
+        let base = self.base.path().display();
+        let uid = self.uid;
+        let mut inside = "exec".to_owned();
+        if *HAS_PLACES {
+            inside += &format!(
+                " unshare --mount sh -c 'mount --bind {base}/run /run && \
+                 mount --bind {base}/tmp /tmp && \
+                 mount --bind {base}/passwd /etc/passwd && exec \"$@\"' -"
+            );
+        }
+        if rustix::process::geteuid().as_raw() != uid {
+            inside += &format!(" setpriv --reuid={uid} --regid={uid} --clear-groups --");
+        }
+        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let account = format!("person:x:{uid}:{uid}::{}:/bin/sh\n", self.home());
+        self.write("../passwd", &(accounts + &account));
+        self.write("../inside", &format!("#!/bin/sh\n{inside} \"$@\"\n"));
+        let child = self.child();
+        let launcher = format!("#!/bin/sh\nexec {base}/inside {child} \"$@\"\n");
+        self.write("../launcher", &launcher);
+        self.write("../filter.py", WITHOUT_ISOLATION);
+        let bare = format!("exec {base}/inside python3 {base}/filter.py {child} \"$@\"");
+        self.write("../bare-launcher", &format!("#!/bin/sh\n{bare}\n"));
+    }
+
+    /// The folder of the person's sockets, as the tests see it.
+    pub(super) fn runtime_folder(&self) -> PathBuf {
+        self.at("../run/user").join(self.uid.to_string())
+    }
+
+    /// Where the person's programs find `run` or `tmp`.
+    pub(super) fn place(&self, name: &str) -> String {
+        if *HAS_PLACES {
+            return format!("/{name}");
+        }
+        format!("{}/{name}", self.base.path().display())
+    }
+
+    pub(super) async fn start(&mut self, daemon: Daemon) {
+        self.daemon = Some(daemon.start(self).await);
     }
 
     /// Fills in what only this person has.
     pub(super) fn fill_in(&self, script: &str) -> String {
+        let run = self.place("run");
+        let terminal = self.daemon.as_ref().map_or("", |daemon| &*daemon.terminal);
         script
             .replace("ABSTRACT", &self.abstract_name)
             .replace("HOME", &self.home())
             .replace("HOSTPID", &std::process::id().to_string())
             .replace("NEIGHBOUR", &self.neighbour.id().to_string())
             .replace("PORT", &self.port.to_string())
+            .replace("RUNTIME", &format!("{run}/user/{}", self.uid))
+            .replace("SYSTEMRUN", &run)
+            .replace("TEMPORARY", &self.place("tmp"))
+            .replace("TERMINAL", terminal)
     }
 
     /// Says whether something is left that will act for the child later.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(super) fn is_marked(&mut self) -> bool {
+        let terminal = self.daemon.take().map(Running::end).unwrap_or_default();
+        if terminal.contains("EVIL") {
+            return true;
+        }
         let files = [
             ".bashrc",
+            ".config/autostart/evil.desktop",
             ".config/keyway/config.toml",
             ".config/systemd/user/evil.service",
+            ".cursor/mcp.json",
+            ".local/bin/keyway",
             "spool/cron/person",
-            "bin-of-person",
             "../plugin/lib.js",
             "../plugin/.git/config",
             "../repository/plugins/other/lib.js",
@@ -216,13 +303,6 @@ impl Drop for Person {
         self.neighbour.kill().unwrap();
         self.neighbour.wait().unwrap();
     }
-}
-
-/// Says whether a program is there.
-pub(super) fn has(program: &str) -> bool {
-    ["/bin", "/usr/bin", "/usr/sbin"]
-        .iter()
-        .any(|folder| Path::new(folder).join(program).exists())
 }
 
 /// Another program of the person, with a secret in its environment.
@@ -247,9 +327,21 @@ fn neighbour(uid: u32) -> Child {
         .unwrap()
 }
 
-/// A program of the person that answers every connection with what `file` holds: as tmux, a
-/// bus or a container engine would if they were asked to read it.
-fn deputy(listener: UnixListener, file: Option<PathBuf>) {
+/// Says whether the tests may mount something at `/run` and `/tmp`, for themselves alone.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asks the system without the launcher that is tested"
+)]
+static HAS_PLACES: LazyLock<bool> = LazyLock::new(|| {
+    let mut tried = Command::new("unshare");
+    tried.args(["--mount", "mount", "--bind", "/tmp", "/tmp"]);
+    let tried = tried.stderr(Stdio::null()).status();
+    rustix::process::geteuid().is_root() && tried.is_ok_and(|status| status.success())
+});
+
+/// A program of the person that answers every connection with what `file` holds: as a service
+/// manager or a container engine would if they were asked to read it.
+pub(super) fn deputy(listener: UnixListener, file: Option<PathBuf>) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -272,8 +364,8 @@ fn tcp_deputy(file: PathBuf) -> u16 {
     port
 }
 
-const KEY: &str = ".config/keyway/key";
+pub(super) const KEY: &str = ".config/keyway/key";
 /// A user id that no user has.
 const ORDINARY: u32 = 31_337;
-/// Sockets of other programs.
-const SOCKETS: [&str; 6] = ["tmux", "bus", "systemd", "docker", "ssh-agent", "gpg-agent"];
+/// Forbids namespaces and Landlock to itself and whatever it starts, then starts the rest.
+const WITHOUT_ISOLATION: &str = include_str!("../without_isolation.py");

@@ -1,5 +1,7 @@
-//! The tricks. A script that prints `CANARY` got hold of a secret; one that leaves `EVIL` in a file
+//! The tricks, over what other programs of the person do when asked (`daemons.rs`). A script that prints `CANARY` got hold of a secret; one that leaves `EVIL` in a file
 //! of the person's has something else act for it later.
+
+use super::daemons::Daemon;
 
 /// One trick with its outcomes.
 pub(super) struct Trick {
@@ -8,6 +10,8 @@ pub(super) struct Trick {
     pub(super) scripts: &'static [&'static str],
     /// Programs that it needs.
     pub(super) needs: &'static [&'static str],
+    /// The program that it asks.
+    pub(super) daemon: Option<Daemon>,
     /// In the order of the columns: `x` gets through, `-` is denied.
     outcomes: &'static str,
 }
@@ -27,6 +31,7 @@ const fn trick(
         title,
         scripts,
         needs: &[],
+        daemon: None,
         outcomes,
     }
 }
@@ -42,21 +47,33 @@ const fn python(
     }
 }
 
-/// Connects to the socket of a program that does what it is asked.
-macro_rules! concat_deputy {
-    ($socket:literal) => {
-        concat!(
-            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"HOME/run/",
-            $socket,
-            "\"); print(c.recv(9))'"
-        )
-    };
+/// Asks a program of the person's.
+const fn asking(
+    daemon: Daemon,
+    title: &'static str,
+    outcomes: &'static str,
+    scripts: &'static [&'static str],
+) -> Trick {
+    Trick {
+        needs: daemon.programs(),
+        daemon: Some(daemon),
+        ..trick(title, outcomes, scripts)
+    }
 }
 
-/// Where only `off` lets it through.
-const DENIED: &str = "-----x--";
-/// Where `confine` alone stops it.
-const CONFINE_ONLY: &str = "x--xxxx-";
+// In the order of the columns: hide, confine and confine without a network; hide and confine with
+// Landlock alone, with mounts alone, with neither; off; hide and confine as root.
+
+/// Where there has to be no isolation at all.
+const DENIED: &str = "-------xxx--";
+/// Where the host refuses to start a program, whatever the system offers.
+const REFUSED: &str = "---------x--";
+/// Where only a confinement stops it.
+const CONFINE_ONLY: &str = "x--x-x-xxxx-";
+/// Where only a tree of its own stops it.
+const TREE_ONLY: &str = "x--xxx-xxxx-";
+/// Where the system stops it without us.
+const NEVER: &str = "------------";
 
 pub(super) const TRICKS: &[Trick] = &[
     trick(
@@ -91,7 +108,7 @@ pub(super) const TRICKS: &[Trick] = &[
     ),
     python(
         "connect to Keyway's control socket",
-        "---x-x--",
+        "---xx--xxx--",
         &[
             "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"HOME/run/keyway/control\"); print(c.recv(9))'",
         ],
@@ -107,20 +124,26 @@ pub(super) const TRICKS: &[Trick] = &[
     trick(
         "rename `~/.config`, look from a second child",
         DENIED,
-        &["mv HOME/.config HOME/.x", "cat HOME/.x/keyway/key"],
+        &[
+            "mv HOME/.config HOME/.x && mkdir -p HOME/.config/keyway",
+            "cat HOME/.x/keyway/key",
+        ],
     ),
     trick(
         "rename `~/.local/share`, look from a second child",
         DENIED,
         &[
-            "mv HOME/.local/share HOME/.x",
+            "mv HOME/.local/share HOME/.x && mkdir -p HOME/.local/share/keyway",
             "cat HOME/.x/keyway/vault.db",
         ],
     ),
     trick(
         "rename the home, look from a second child",
         DENIED,
-        &["mv HOME HOME-x", "cat HOME-x/.config/keyway/key"],
+        &[
+            "mv HOME HOME-x && mkdir -p HOME/.config/keyway HOME/.local/share/keyway HOME/.linked/keyway HOME/run/keyway",
+            "cat HOME-x/.config/keyway/key",
+        ],
     ),
     trick(
         "replace a link on the way, look from a second child",
@@ -144,7 +167,7 @@ pub(super) const TRICKS: &[Trick] = &[
     ),
     trick(
         "replace a grant by a link to Keyway's folder, look from a second child",
-        DENIED,
+        REFUSED,
         &[
             "mv HOME/../granted HOME/../old; ln -sT HOME/.config/keyway HOME/../granted",
             "cat HOME/../granted/key; echo EVIL > HOME/../granted/config.toml",
@@ -152,7 +175,7 @@ pub(super) const TRICKS: &[Trick] = &[
     ),
     trick(
         "replace the plugin by a link to Keyway's folder, look from a second child",
-        DENIED,
+        REFUSED,
         &[
             "mv HOME/../plugin HOME/../old; ln -sT HOME/.config/keyway HOME/../plugin",
             "cat HOME/../plugin/key; echo EVIL > HOME/../plugin/config.toml",
@@ -167,21 +190,21 @@ pub(super) const TRICKS: &[Trick] = &[
         "unmount it in namespaces of its own",
         DENIED,
         &[
-            "unshare -rm sh -c 'umount HOME/.config/keyway; umount -l HOME/.config/keyway; cat HOME/.config/keyway/key'",
+            "unshare -rm sh -c 'umount HOME/.config/keyway; umount -l HOME/.config/keyway; cat HOME/.config/keyway/key' || cat HOME/.config/keyway/key",
         ],
     ),
     trick(
         "bind the folder elsewhere",
         DENIED,
         &[
-            "unshare -rm sh -c 'mount --bind HOME /mnt; mount --rbind HOME /mnt; cat /mnt/.config/keyway/key HOME/.config/keyway/key'",
+            "unshare -rm sh -c 'mount --bind HOME /mnt; mount --rbind HOME /mnt; cat /mnt/.config/keyway/key HOME/.config/keyway/key' || cat HOME/.config/keyway/key",
         ],
     ),
     trick(
         "pivot to a tree of its own, rename there, look from a second child",
         DENIED,
         &[
-            "unshare -rm sh -c 'mount -t tmpfs none /mnt; mkdir /mnt/h /mnt/o; mount --rbind HOME /mnt/h; cd /mnt; pivot_root . o; umount -l o; mv h/.config h/.x' || mv HOME/.config HOME/.x",
+            "unshare -rm sh -c 'mount -t tmpfs none /mnt; mkdir /mnt/h /mnt/o; mount --rbind HOME /mnt/h; cd /mnt; pivot_root . o; umount -l o; mv h/.config h/.x' || mv HOME/.config HOME/.x && mkdir -p HOME/.config/keyway",
             "cat HOME/.x/keyway/key",
         ],
     ),
@@ -215,47 +238,77 @@ pub(super) const TRICKS: &[Trick] = &[
     ),
     python(
         "connect to an abstract socket",
-        "----xx--",
+        "-----xxxxx--",
         &[
             "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"\\0ABSTRACT\"); print(c.recv(9))'",
         ],
     ),
     python(
         "ask a service on loopback",
-        "xx-xxxxx",
+        "xx-xxxxxxxxx",
         &[
             "python3 -c 'import socket as s; c=s.create_connection((\"127.0.0.1\",PORT)); print(c.recv(9))'",
         ],
     ),
-    python(
+    asking(
+        Daemon::Tmux,
         "ask tmux to read the key",
-        CONFINE_ONLY,
-        &[concat_deputy!("tmux")],
+        TREE_ONLY,
+        &[
+            "TMUX_TMPDIR=TEMPORARY LC_ALL=C.UTF-8 tmux run-shell 'cp HOME/.config/keyway/key HOME/../work/stolen'; cat HOME/../work/stolen",
+        ],
     ),
-    python(
-        "ask the session bus",
-        CONFINE_ONLY,
-        &[concat_deputy!("bus")],
+    asking(
+        Daemon::SessionBus,
+        "ask the session bus to start a program",
+        TREE_ONLY,
+        &[
+            "dbus-send --bus=unix:path=RUNTIME/bus --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.StartServiceByName string:org.example.Deputy uint32:0; cat HOME/../work/stolen",
+        ],
     ),
-    python(
+    asking(
+        Daemon::ServiceManager,
         "ask systemd of the user",
-        CONFINE_ONLY,
-        &[concat_deputy!("systemd")],
+        TREE_ONLY,
+        &[
+            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"RUNTIME/systemd/private\"); print(c.recv(9))'",
+        ],
     ),
-    python(
+    asking(
+        Daemon::ContainerEngine,
         "ask a container engine",
-        CONFINE_ONLY,
-        &[concat_deputy!("docker")],
+        TREE_ONLY,
+        &[
+            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"SYSTEMRUN/docker.sock\"); print(c.recv(9))'",
+        ],
     ),
-    python(
-        "use the ssh agent",
-        CONFINE_ONLY,
-        &[concat_deputy!("ssh-agent")],
+    asking(
+        Daemon::SshAgent,
+        "have the ssh agent sign",
+        TREE_ONLY,
+        &[
+            "SSH_AUTH_SOCK=TEMPORARY/ssh-person/agent.1 ssh-add -T HOME/../work/id.pub && echo CANARY",
+        ],
     ),
-    python(
-        "use the gpg agent",
-        CONFINE_ONLY,
-        &[concat_deputy!("gpg-agent")],
+    asking(
+        Daemon::GpgAgent,
+        "have the gpg agent give a passphrase",
+        TREE_ONLY,
+        &[
+            "gpg-connect-agent --no-autostart --homedir HOME/.gnupg 'GET_PASSPHRASE --no-ask --data keyway X X X' /bye",
+        ],
+    ),
+    asking(
+        Daemon::Terminal,
+        "write a false prompt to the person's terminal",
+        "---x---xxx--",
+        &["echo EVIL > TERMINAL"],
+    ),
+    asking(
+        Daemon::Terminal,
+        "type into the person's terminal",
+        NEVER,
+        &[TYPE],
     ),
     trick(
         "write a shell start-up file",
@@ -271,6 +324,28 @@ pub(super) const TRICKS: &[Trick] = &[
         "write a job for cron",
         CONFINE_ONLY,
         &["echo EVIL > HOME/spool/cron/person"],
+    ),
+    trick(
+        "write an autostart file",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/.config/autostart/evil.desktop"],
+    ),
+    trick(
+        "write another client's file of servers",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/.cursor/mcp.json"],
+    ),
+    trick(
+        "overwrite `keyway` on the `PATH`",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/.local/bin/keyway"],
+    ),
+    trick(
+        "make a device of its own and read it",
+        "----------x-",
+        &[
+            "mknod HOME/../work/device c 1 5 && head -c 1 HOME/../work/device >/dev/null && echo CANARY",
+        ],
     ),
     trick(
         "write git's settings in the plugin",
@@ -301,21 +376,21 @@ pub(super) const TRICKS: &[Trick] = &[
     ),
     trick(
         "open settings of the kernel for writing",
-        "--------",
+        NEVER,
         &[
             "(: >> /proc/sys/kernel/core_pattern) && echo CANARY; (: >> /proc/sysrq-trigger) && echo CANARY",
         ],
     ),
     trick(
         "open a console by its name",
-        "--------",
+        NEVER,
         &[
             "for c in /dev/console /dev/tty[0-9]* /dev/ttyS* /dev/vcs*; do [ -r $c ] && [ \"$(stat -c %t:%T $c)\" != 1:3 ] && echo CANARY $c; done",
         ],
     ),
     trick(
         "use up the user's namespaces",
-        "---x-xxx",
+        "---xx----xxx",
         &[
             "for i in $(seq 80); do unshare -U sh -c 'echo one; exec sleep 3' & done | head -n 65 | grep -c one | grep -qx 65 && echo CANARY; kill $(jobs -p) 2>/dev/null",
         ],
@@ -333,3 +408,14 @@ const MAPPED_WRITE: &str = "python3 -c 'import mmap; f = open(\"HOME/../plugin/l
 
 /// Attaches without stopping.
 const PTRACE: &str = "python3 -c 'import ctypes; print(\"CANARY\" if ctypes.CDLL(None).ptrace(0x4206, NEIGHBOUR, None, None) == 0 else \"denied\")'";
+
+/// Types into whatever terminal it finds, by a call that terminals know for that.
+pub(crate) const TYPE: &str = "python3 -c 'import fcntl, os, termios
+def type(fd):
+    try: fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+    except OSError: pass
+    for c in b\"EVIL\\n\": fcntl.ioctl(fd, termios.TIOCSTI, bytes([c]))
+    print(\"CANARY\")
+for path in (0, 1, 2, \"/dev/tty\", \"TERMINAL\"):
+    try: type(path if path in (0, 1, 2) else os.open(path, os.O_RDWR))
+    except OSError as error: print(path, error)'";
