@@ -54,7 +54,7 @@ fn run(desk: &Desk, canaries: &Canaries, words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn nothing_that_is_written_about_a_run_holds_a_value() {
+fn p0_nothing_that_is_written_about_a_run_holds_a_value() {
     let canaries = Canaries {
         variable: Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5"),
         literal: Canary::literal("kT8vQ2mX9wLz4Rb7Yc3N"),

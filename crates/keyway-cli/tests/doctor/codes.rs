@@ -402,7 +402,7 @@ const PROVOKED: &[Row] = &[
     ),
     (
         "keyway-vault/src/store/tests/keys.rs",
-        "wrong_key_is_told_from_a_damaged_record",
+        "p1_wrong_key_is_told_from_a_damaged_record",
         &["wrong-key"],
     ),
     (

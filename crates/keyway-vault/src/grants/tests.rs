@@ -95,7 +95,7 @@ fn sign_in_that_is_put_back_after_signing_out_is_noticed() {
 }
 
 #[test]
-fn swapped_and_edited_columns_are_noticed() {
+fn p1_swapped_and_edited_columns_are_noticed() {
     for edit in [
         "UPDATE grants SET access = refresh",
         "UPDATE grants SET access_expires_at = access_expires_at + 1",
@@ -116,7 +116,7 @@ fn swapped_and_edited_columns_are_noticed() {
 }
 
 #[test]
-fn flipped_bits_in_any_sealed_column_are_noticed() {
+fn p1_flipped_bits_in_any_sealed_column_are_noticed() {
     let home = Home::new();
     let details = Secret::new(b"details".to_vec());
     home.open()

@@ -113,7 +113,7 @@ fn without_a_code_the_person_is_told_to_sign_in_elsewhere() {
 
 /// Threat E9: no person is there to look at the host of the page.
 #[test]
-fn a_code_for_a_page_of_another_host_is_not_shown() {
+fn e09_a_code_for_a_page_of_another_host_is_not_shown_without_a_person() {
     let kit = kit("https://elsewhere.example/activate");
     let error = cause(kit.run(unattended(&kit).enter()).unwrap_err());
     assert!(matches!(error, OAuthError::ForeignPage { .. }), "{error}");

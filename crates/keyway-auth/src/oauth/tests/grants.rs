@@ -8,8 +8,10 @@ use keyway_code::Code;
 use keyway_secret::Secret;
 use serde_json::json;
 
-use crate::oauth::testing::{AS, Deed, Kit, MCP, REGISTER, Reply, Seen, TOKEN, metadata};
-use crate::oauth::{Assertion, ClientProof, ClientSettings, GrantKind, IdJag, SigningKey};
+use crate::oauth::testing::{AS, Deed, Kit, MCP, REGISTER, Reply, Seen, TOKEN, cause, metadata};
+use crate::oauth::{
+    Assertion, ClientProof, ClientSettings, GrantKind, IdJag, OAuthError, SigningKey,
+};
 
 const DEVICE: &str = "https://as.example/device";
 const PROVIDER: &str = "https://idp.example";
@@ -23,17 +25,40 @@ fn secret(text: &str) -> Secret<String> {
 }
 
 fn device() -> Kit {
+    device_at("https://as.example/activate")
+}
+
+fn device_at(page: &str) -> Kit {
     let mut kit = Kit::new();
     kit.settings.grant = GrantKind::Device;
     kit.honest
         .say("device_authorization_endpoint", json!(DEVICE));
     let codes = json!({
         "device_code": "device-1", "user_code": "ABCD-EFGH", "interval": 5, "expires_in": 600,
-        "verification_uri": "https://as.example/activate",
+        "verification_uri": page,
     });
-    kit.world.route(DEVICE, [Reply::json(200, &codes)]);
+    let codes = || Reply::json(200, &codes);
+    kit.world.route(DEVICE, [codes(), codes()]);
     kit.clock.let_pass(1000);
     kit
+}
+
+/// Threat E9: the issuer sends the person to a page of another, with a code of its own.
+#[test]
+fn e09_a_code_for_a_page_of_another_host_is_shown_only_if_the_person_says_so() {
+    let kit = device_at("https://honest.example/activate");
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    assert!(matches!(error, OAuthError::ForeignPage { .. }), "{error}");
+    assert!(kit.person.codes().is_empty() && kit.world.seen(TOKEN).is_empty());
+    let asked = kit.person.foreign_pages();
+    let [asked] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(asked.page, "honest.example");
+    kit.person.go_anywhere();
+    kit.world.route(TOKEN, [kit.honest.issue()]);
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+    assert_eq!(kit.person.codes().len(), 1);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn fails_without_a_trace(home: &Home, sources: KeySources) -> VaultError {
 }
 
 #[test]
-fn wrong_key_is_told_from_a_damaged_record() {
+fn p1_wrong_key_is_told_from_a_damaged_record() {
     let home = Home::new();
     trust(&Vault::open(&home.folders, supplied(1)).unwrap())
         .put("a", b"1")

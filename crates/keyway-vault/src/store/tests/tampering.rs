@@ -18,7 +18,7 @@ fn two_entries() -> (Home, Vault) {
 }
 
 #[test]
-fn swapped_values_are_noticed() {
+fn p1_swapped_values_are_noticed() {
     for columns in [
         "sealed = (SELECT sealed FROM records o WHERE o.key <> records.key)",
         "sealed = (SELECT sealed FROM records o WHERE o.key <> records.key),
@@ -53,7 +53,7 @@ fn renamed_entries_and_namespaces_are_noticed() {
 }
 
 #[test]
-fn single_entry_put_back_to_an_older_state_is_noticed() {
+fn p1_single_entry_put_back_to_an_older_state_is_noticed() {
     let (home, vault) = two_entries();
     let attacker = home.attacker();
     attacker.execute_batch(SAVE).unwrap();
@@ -224,7 +224,7 @@ fn expiry_cannot_be_edited() {
 }
 
 #[test]
-fn flipped_bits_in_any_sealed_column_are_noticed() {
+fn p1_flipped_bits_in_any_sealed_column_are_noticed() {
     for (table, column) in [
         ("records", "sealed"),
         ("records", "data_key"),
