@@ -68,16 +68,28 @@ pub(crate) fn run(workspace: &Workspace, missing: Missing, plan: Plan) -> Result
 const TARGETS: &[(&str, &[&str])] = &[
     // Challenges.
     ("keyway-auth", &["challenge.rs"]),
+    // What is opened of a plugin, and its own variables.
+    ("keyway-files", &["env_file.rs", "regular_file.rs"]),
     // Address policy, and the rules of the launcher.
     (
         "keyway-transport",
         &[
             "http_client/address.rs",
             "child_env.rs",
+            "launch/ancestry.rs",
             "launch/denied.rs",
+            "launch/exec.rs",
             "launch/isolation.rs",
+            "launch/isolation/granted.rs",
+            "launch/isolation/level.rs",
+            "launch/isolation/mount_table.rs",
+            "launch/isolation/paths.rs",
+            "launch/isolation/rules.rs",
+            "launch/isolation/system_calls.rs",
+            "launch/isolation/tree.rs",
             "launch/known_folders.rs",
             "launch/namespaces.rs",
+            "launch/sockets.rs",
             "launch/spec.rs",
         ],
     ),
@@ -96,16 +108,35 @@ const TARGETS: &[(&str, &[&str])] = &[
     (
         "keyway-approval",
         &[
+            "agreement.rs",
+            "answer.rs",
+            "change.rs",
+            "code_variables.rs",
             "command.rs",
+            "confinement.rs",
             "digest.rs",
+            "env_values.rs",
+            "fact.rs",
             "facts.rs",
+            "facts/*.rs",
+            "file_system.rs",
+            "files.rs",
             "hash.rs",
+            "hidden.rs",
+            "inline_code.rs",
             "ledger.rs",
+            "link.rs",
             "manifest.rs",
+            "outside_paths.rs",
+            "owner.rs",
+            "places.rs",
             "plan_digest.rs",
+            "program_start.rs",
+            "program_words.rs",
             "record.rs",
             "text.rs",
             "tree.rs",
+            "walk.rs",
         ],
     ),
 ];
@@ -350,6 +381,19 @@ mod tests {
                 end: position(end),
             },
             replacement: replacement.to_owned(),
+        }
+    }
+
+    /// A file that was renamed would be left out without a word.
+    #[test]
+    fn every_file_that_is_changed_is_there() {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        for (package, files) in TARGETS {
+            for file in *files {
+                let file = file.strip_suffix("/*.rs").unwrap_or(file);
+                let path = crates.join(package).join("src").join(file);
+                assert!(path.exists(), "{}", path.display());
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
+use crate::inline_code::inline_code;
 use crate::link::{self, Resolver, Target, normal};
 use crate::outside_paths;
 use crate::places::{Places, lexical};
@@ -206,8 +207,8 @@ impl CommandLine {
         }
     }
 
-    /// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat
-    /// D15). Nothing follows from its absence; it is shown because such lines are easily skimmed.
+    /// Returns what code is handed to in a word: `sh -c`, `node -e`, `find -exec`, `awk` (threat D15).
+    /// Nothing follows from its absence; it is shown because such lines are easily skimmed.
     pub(crate) fn inline_code(&self) -> Option<&str> {
         self.code.as_deref()
     }
@@ -215,22 +216,6 @@ impl CommandLine {
 
 fn code_in(words: &[Secret<String>]) -> Option<String> {
     inline_code(words.iter().map(|word| word.expose().as_str()))
-}
-
-/// Finds an interpreter and, anywhere behind it, a flag that hands it code. A plugin may write any
-/// number of words: each is looked at once.
-pub(crate) fn inline_code<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
-    let mut program = None;
-    for word in words {
-        if let Some((program, flag)) = program.zip(code_flag(word)) {
-            return Some(format!("{program} {flag}"));
-        }
-        let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-        if is_interpreter(name) {
-            program = Some(name);
-        }
-    }
-    None
 }
 
 /// Says whether a text leads into the plugin by its path or by the variable that holds it.
@@ -251,33 +236,6 @@ fn has_persons(template: &Template, scope: &Scope<'_>) -> bool {
         let origin = scope.origin(&variable.name);
         origin.is_some_and(|origin| origin != Origin::Plugin)
     })
-}
-
-/// Returns a flag after which, or in which, a program follows.
-fn code_flag(word: &str) -> Option<&str> {
-    let flag = word.split('=').next().unwrap_or(word);
-    let is_named = CODE_FLAGS
-        .iter()
-        .any(|code| flag.eq_ignore_ascii_case(code));
-    // Flags of one letter can be joined: `sh -ec`, `perl -ne`.
-    let letters = flag.strip_prefix('-').unwrap_or_default();
-    let is_joined = (2..=4).contains(&letters.len())
-        && letters.bytes().all(|byte| byte.is_ascii_lowercase())
-        && letters.ends_with(['c', 'e']);
-    let is_data = word.contains("data:");
-    (is_named || is_joined || (is_data && flag.starts_with("--"))).then_some(flag)
-}
-
-pub(crate) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.contains(&plain_name(name).as_str())
-}
-
-/// Returns a program's name without `.exe` and a version behind it.
-fn plain_name(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    plain.to_owned()
 }
 
 /// Says whether `exec` would take a file: others that the search by `PATH` meets are passed over.
@@ -322,54 +280,6 @@ pub(crate) fn is_plugins(name: &str, scope: &Scope<'_>) -> bool {
         None => scope.is_set(name),
     }
 }
-
-/// Programs that run what they are given, and how it is given.
-const INTERPRETERS: &[&str] = &[
-    "ash",
-    "bash",
-    "bun",
-    "cmd",
-    "csh",
-    "dash",
-    "deno",
-    "fish",
-    "flock",
-    "ksh",
-    "lua",
-    "node",
-    "nodejs",
-    "npm",
-    "npx",
-    "osascript",
-    "perl",
-    "php",
-    "pnpm",
-    "powershell",
-    "pwsh",
-    "pypy",
-    "python",
-    "ruby",
-    "script",
-    "sh",
-    "su",
-    "tclsh",
-    "uvx",
-    "zsh",
-];
-
-const CODE_FLAGS: &[&str] = &[
-    "-c",
-    "--call",
-    "-e",
-    "--eval",
-    "-p",
-    "--print",
-    "-r",
-    "-command",
-    "-encodedcommand",
-    "/c",
-    "/k",
-];
 
 #[cfg(test)]
 mod tests;

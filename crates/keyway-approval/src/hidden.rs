@@ -11,7 +11,7 @@ use keyway_lint::mask;
 use keyway_lint::secrets::{self, Position};
 
 use crate::code_variables::is_code_variable;
-use crate::command::inline_code;
+use crate::inline_code::inline_code;
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod file_system;
 mod files;
 mod hash;
 mod hidden;
+mod inline_code;
 mod json;
 #[cfg(feature = "vault")]
 mod ledger;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use keyway_secret::escaped_word;
 
-use crate::command::{CommandLine, is_interpreter};
+use crate::command::CommandLine;
 use crate::hidden::{looks_secret, names_program, parts};
+use crate::inline_code::is_interpreter;
 use crate::link::normal;
 use crate::places::Places;
 use crate::program_start::runs_package;

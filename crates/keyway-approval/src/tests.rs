@@ -133,6 +133,22 @@ impl Place {
             .unwrap();
     }
 
+    /// A folder of programs beside the plugin.
+    fn programs(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("bin")
+    }
+
+    /// Installs the program `prog`, as another file.
+    fn program_outside(&self, text: &str) {
+        let folder = self.programs();
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("prog");
+        drop(std::fs::remove_file(&program));
+        std::fs::write(&program, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+    }
+
     fn person(&mut self, name: &str, value: &str) {
         self.person.retain(|(own, _)| own != name);
         self.person.push((name.to_owned(), value.to_owned()));
@@ -275,6 +291,40 @@ fn e05_whatever_decides_what_runs_asks_again() {
             |place| place.file(".npmrc", "registry=http://127.0.0.1:9/"),
         ),
         (
+            r#""command": "bunx", "args": ["server"], "cwd": ".""#,
+            |_| {},
+            |place| place.file("bunfig.toml", "preload = [\"./evil.ts\"]"),
+        ),
+        (
+            r#""command": "uvx", "args": ["server"], "cwd": ".""#,
+            |_| {},
+            |place| place.file("uv.toml", "index-url = \"http://127.0.0.1:9/\""),
+        ),
+        (
+            r#""command": "uv", "args": ["run", "server"]"#,
+            |place| place.file("pyproject.toml", "[project]\nname = \"p\""),
+            |place| place.file("pyproject.toml", "[project]\nname = \"p\"\n[tool.uv]"),
+        ),
+        (
+            r#""command": "python3", "args": ["-m", "pip", "install", "server"]"#,
+            |_| {},
+            |place| place.file("pip.conf", "[global]\nindex-url = http://127.0.0.1:9/"),
+        ),
+        (
+            r#""command": "npm", "args": ["start"]"#,
+            |place| place.file("package.json", r#"{"scripts": {"start": "node ."}}"#),
+            |place| place.file("package.json", r#"{"scripts": {"start": "evil"}}"#),
+        ),
+        // The entry says where programs are looked for: so their content is its own affair.
+        (
+            r#""command": "prog", "env": {"PATH": "${PROGRAMS}:/usr/bin"}"#,
+            |place| {
+                place.person("PROGRAMS", place.programs().to_str().unwrap());
+                place.program_outside("1");
+            },
+            |place| place.program_outside("2"),
+        ),
+        (
             r#""command": "sh", "args": ["run.sh"]"#,
             |place| place.file("run.sh", "1"),
             |place| place.file("imported.sh", "1"),
@@ -391,6 +441,7 @@ fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
     let run = r#""command": "node", "args": ["server.js", "--token", "${API_TOKEN}"],
                  "env": {"KEY": "${API_KEY}", "PATH": "${PATH}"}, "cwd": "${HOST_PROJECT_DIR}",
                  "envFile": ".env""#;
+    let found = r#""command": "prog", "args": ["server.js"]"#;
     let header = r#""type": "http", "url": "https://h.example/${WORKSPACE}",
                     "headers": {"Authorization": "Bearer ${API_TOKEN}", "X-Tenant": "${TENANT}"},
                     "envFile": ".env""#;
@@ -401,6 +452,8 @@ fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
         (run, |place| place.file(".git/config", "fetched")),
         (run, |place| place.file("keyway/vault.db", "ours")),
         (run, |place| place.file(".env", "API_TOKEN=rotated")),
+        // An interpreter that was upgraded.
+        (found, |place| place.program_outside("2")),
         (header, |place| place.person("API_TOKEN", "another")),
         (header, |place| place.person("TENANT", "second")),
         (header, |place| place.person("WORKSPACE", "second")),
@@ -409,6 +462,9 @@ fn e05_rotation_another_path_order_and_a_second_client_need_no_new_approval() {
     ];
     for (fields, change) in rows {
         let mut place = Place::new();
+        place.program_outside("1");
+        let programs = place.programs().display().to_string();
+        place.person("PATH", &format!("{programs}:/usr/bin:/bin"));
         place.file("server.js", "1");
         place.file(".env", "API_TOKEN=first");
         place.file(".git/HEAD", "ref: refs/heads/main");

@@ -178,6 +178,15 @@ impl EntryKind {
 pub(crate) fn walk(
     place: &TreePlace,
     leaves_out_git: bool,
+    visit: impl FnMut(Visited<'_>),
+) -> Result<(), TooLarge> {
+    walk_within(MAX_FILES, place, leaves_out_git, visit)
+}
+
+fn walk_within(
+    max_files: usize,
+    place: &TreePlace,
+    leaves_out_git: bool,
     mut visit: impl FnMut(Visited<'_>),
 ) -> Result<(), TooLarge> {
     let mut walk = Walk {
@@ -187,7 +196,7 @@ pub(crate) fn walk(
         file_systems: FileSystems::new(),
         systems: HashMap::new(),
         systems_left: MAX_SYSTEMS,
-        seen: 0,
+        files_left: max_files,
         bytes: 0,
     };
     let mut path: Vec<u8> = Vec::new();
@@ -288,7 +297,7 @@ struct Walk<'a> {
     /// looked at twice.
     systems: HashMap<PathBuf, bool>,
     systems_left: usize,
-    seen: usize,
+    files_left: usize,
     bytes: u64,
 }
 
@@ -327,10 +336,7 @@ impl Walk<'_> {
         if is_top && name == GIT && self.leaves_out_git {
             return Ok(None);
         }
-        self.seen += 1;
-        if self.seen > MAX_FILES {
-            return Err(TooLarge);
-        }
+        self.files_left = self.files_left.checked_sub(1).ok_or(TooLarge)?;
         if self.place.skipped.iter().any(|it| is_at(it, folder, &name)) {
             return Ok(None);
         }
@@ -452,7 +458,7 @@ fn is_at(path: &Path, folder: &Path, name: &OsStr) -> bool {
 }
 
 /// How many files, folders and links an approval covers.
-pub(crate) const MAX_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// How many bytes an approval covers.
 pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// How much is looked at in folders of the system that links lead to.
@@ -497,6 +503,32 @@ mod tests {
         ];
         assert_eq!(paths, expected.map(|path| path.as_bytes().to_vec()));
         assert!(paths.is_sorted());
+    }
+
+    /// Files, folders and links count, wherever they lie; what version control keeps does not.
+    #[test]
+    fn more_files_than_an_approval_covers_are_too_many() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path().canonicalize().unwrap();
+        for path in [".git/HEAD", ".git/config", "a", "b/c"] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::write(other.path().join("inside"), "").unwrap();
+        symlink(other.path().canonicalize().unwrap(), root.join("link")).unwrap();
+        let place = TreePlace {
+            root,
+            ..TreePlace::default()
+        };
+        let walk =
+            |max, leaves_out_git| walk_within(max, &place, leaves_out_git, |_: Visited<'_>| {});
+        // `a`, `b`, `b/c`, `link` and `link/inside`; with `.git` and the two files in it.
+        for (leaves_out_git, count) in [(true, 5), (false, 8)] {
+            assert_eq!(walk(count, leaves_out_git), Ok(()));
+            assert_eq!(walk(count - 1, leaves_out_git), Err(TooLarge));
+        }
+        assert_eq!(MAX_FILES, 100_000, "as approvals and SECURITY.md say");
     }
 
     /// The order of whole paths, byte by byte: that of what is stored.

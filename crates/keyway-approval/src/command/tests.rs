@@ -199,64 +199,6 @@ fn only_what_leads_out_of_the_folder_and_others_can_change_lies_outside() {
 }
 
 #[test]
-fn a_flag_that_hands_over_code_is_told_from_others() {
-    for (word, flag) in [
-        ("-c", "-c"),
-        ("/C", "/C"),
-        ("-Command", "-Command"),
-        ("--eval=x", "--eval"),
-        ("-ec", "-ec"),
-        ("-ne", "-ne"),
-        ("-abce", "-abce"),
-        ("--import=data:text/javascript,x", "--import"),
-    ] {
-        assert_eq!(code_flag(word), Some(flag), "{word}");
-    }
-    for word in [
-        "c",
-        "ec",
-        "-x",
-        "-xy",
-        "-abcd",
-        "-Ec",
-        "-1c",
-        "-abcde",
-        "--version",
-        "--import=x",
-        "data:text/javascript,x",
-        "-x=data:y",
-        "",
-    ] {
-        assert_eq!(code_flag(word), None, "{word}");
-    }
-}
-
-#[test]
-fn an_interpreter_is_known_whatever_its_version_folder_or_ending() {
-    for (name, plain) in [
-        ("python3.12", "python"),
-        ("Node.EXE", "node"),
-        ("perl5", "perl"),
-        ("x.y", "x.y"),
-    ] {
-        assert_eq!(plain_name(name), plain);
-    }
-    for (words, code) in [
-        (
-            &["/usr/bin/python3.12", "-c", "x"][..],
-            Some("python3.12 -c"),
-        ),
-        (&["C:\\bin\\cmd.exe", "/c", "x"], Some("cmd.exe /c")),
-        (&["env", "sh", "-x", "-c", "y"], Some("sh -c")),
-        (&["git", "-c", "x"], None),
-        (&["-c", "sh"], None),
-        (&["node", "server.js"], None),
-    ] {
-        assert_eq!(code_in(&secrets(words)).as_deref(), code, "{words:?}");
-    }
-}
-
-#[test]
 fn a_text_of_a_shell_is_split_into_what_may_be_paths() {
     let words = split("'./a' \"b\";  (c) --x=d");
     assert_eq!(exposed(&words), ["./a", "b", "c", "--x=d"]);
