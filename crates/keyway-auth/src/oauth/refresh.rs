@@ -59,8 +59,10 @@ pub(super) enum Cause {
 /// What a renewal came to.
 #[derive(Debug)]
 pub(super) enum Renewed {
-    /// There is a newer sign-in, made here or by another process.
+    /// It was renewed and stored.
     Stored(Box<Grant>),
+    /// Another process renewed it meanwhile. Its request may be older than what led to this one.
+    Adopted(Box<Grant>),
     /// A person has to sign in.
     SignIn(SignInCause),
     /// The refresh token was rejected.
@@ -92,7 +94,7 @@ impl OAuthEngine {
                 ClaimStep::Moved => {
                     let line = "another process renewed the token; taking it over";
                     self.observer.note(Topic::OAuth, || line.to_owned());
-                    return self.adopt().await;
+                    return self.stored(Renewed::Adopted).await;
                 }
                 ClaimStep::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
                 ClaimStep::NotRenewable => return self.ended().await,
@@ -109,10 +111,10 @@ impl OAuthEngine {
         }
     }
 
-    /// Returns what is stored now.
-    async fn adopt(&self) -> Result<Renewed, OAuthError> {
+    /// Returns what is stored now, as what this process or another made.
+    async fn stored(&self, made: fn(Box<Grant>) -> Renewed) -> Result<Renewed, OAuthError> {
         Ok(match self.grant.read().await? {
-            Some(grant) => Renewed::Stored(Box::new(grant)),
+            Some(grant) => made(Box::new(grant)),
             None => Renewed::SignIn(SignInCause::Never),
         })
     }
@@ -378,7 +380,7 @@ impl OAuthEngine {
             .mark_rejected(claimed.generation, claimed.claim)
             .await?;
         match marked {
-            Marked::Superseded { .. } => self.adopt().await,
+            Marked::Superseded { .. } => self.stored(Renewed::Adopted).await,
             _ => Ok(Renewed::Rejected {
                 issuer: shown(&details.issuer),
                 cause: claimed.claim.rejection_cause(),

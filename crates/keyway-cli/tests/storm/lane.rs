@@ -350,7 +350,8 @@ impl Lane {
         assert_eq!(
             families.len(),
             lost + 1,
-            "{fault:?}: a sign-in for each that was lost"
+            "{fault:?}: a sign-in for each that was lost: {families:?}\n{}",
+            self.printed
         );
         self.score.lost = lost;
         self.score.broken_answers = broken;

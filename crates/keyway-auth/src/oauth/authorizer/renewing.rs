@@ -106,6 +106,7 @@ impl Inner {
     ) -> Result<Result<Arc<Credential>, RenewalFailure>, OAuthError> {
         match self.engine.renew(grant, cause).await {
             Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
+            Ok(Renewed::Adopted(grant)) => self.install(*grant, Source::Store).map(Ok),
             Ok(Renewed::SignIn(cause)) => Ok(Err(RenewalFailure::SignIn(cause))),
             Ok(Renewed::Rejected { issuer, cause }) => {
                 Ok(Err(RenewalFailure::Rejected { issuer, cause }))

@@ -38,14 +38,17 @@ impl OAuthEngine {
             Commit::Superseded { .. } => {
                 let stored = self.grant.read().await?;
                 let is_ours = stored.is_some_and(|grant| grant.access.is_same_as(&issued.access));
-                if !is_ours && let Some(refresh) = issued.refresh.clone() {
+                if is_ours {
+                    return self.stored(Renewed::Stored).await;
+                }
+                if let Some(refresh) = issued.refresh.clone() {
                     self.replaced_tokens.add(details, refresh).await;
                 }
-                self.adopt().await
+                self.stored(Renewed::Adopted).await
             }
             _ => {
                 self.observer.emit(ServerEvent::Refreshed);
-                self.adopt().await
+                self.stored(Renewed::Stored).await
             }
         }
     }

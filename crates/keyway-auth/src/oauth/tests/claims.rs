@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use keyway_code::Code;
-use keyway_store::{Claim, GrantState, GrantStore as _};
+use keyway_store::{Claim, Commit, GrantState, GrantStore as _, Tokens};
 
 use super::{eventually, is_a_chain, redeemed, refused};
 use crate::Authorizer as _;
@@ -92,6 +92,39 @@ fn the_claim_of_a_living_owner_is_waited_for_but_not_for_ever() {
         matches!(cause(error), OAuthError::RenewalBusy { process: Some(process), is_overdue: false } if process == std::process::id())
     );
     assert_eq!(redeemed(&kit), 0);
+}
+
+/// Its exchange may have begun before whatever made the server refuse the last token.
+#[test]
+fn token_that_another_process_renewed_and_the_server_refuses_is_renewed_once_more() {
+    let kit = Kit::new();
+    let ours = kit.signed_in();
+    let generation = kit.stored().unwrap().generation;
+    let other = kit.other_shelf();
+    let lifetime = Duration::from_secs(600);
+    let claim = match other.claim(&kit.key, generation, lifetime).unwrap() {
+        Claim::Claimed(claim) => claim,
+        claim => panic!("{claim:?}"),
+    };
+    kit.honest.reset();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| kit.call(&ours));
+        eventually("it waits for the other process", || {
+            kit.clock.is_waited_for()
+        });
+        let refused = Tokens::new("refused".to_owned().into())
+            .with_lifetime(lifetime)
+            .with_refresh(claim.refresh.clone());
+        let committed = other.commit(&kit.key, generation, &refused);
+        assert!(
+            matches!(committed, Ok(Commit::Committed { .. })),
+            "{committed:?}"
+        );
+        kit.clock.advance(Duration::from_secs(1));
+        assert_eq!(call.join().unwrap().unwrap(), 200);
+    });
+    assert_eq!(redeemed(&kit), 1);
+    assert_eq!(kit.person.windows(), 1, "the first sign-in alone");
 }
 
 #[test]
