@@ -3,16 +3,20 @@
 //! A cover alone is not enough: Linux refuses to rename a mount point, but not the folder around it,
 //! and what the child renames is renamed for all processes. So every name on the way to a hidden
 //! folder is made a mount point as well. That happens in a second view of the folder that holds the
-//! name, because a mount in the first view would keep files from being moved across it. The view
-//! lies below the cover, where no process gets:
+//! name, because a mount in the first view would keep files from being moved across it. The views
+//! lie below the cover of the first hidden folder, where no process gets. One view of a folder
+//! serves all names in it, however many hidden folders they lead to:
 //!
 //! ```text
 //! ~/.config/keyway          ours
-//!   └ lower cover           view of ~, in which `.config` is a mount point
+//!   └ cover                 views of / and ~, in which `home` and `.config` are mount points
 //!       └ upper cover       what the child sees: nothing, read-only
+//! ~/.local/share/keyway     ours
+//!   └ cover                 what the child sees: nothing, read-only
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -36,14 +40,16 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     for file in &files {
         cover_file(&file.path)?;
     }
+    for folder in &folders {
+        put_cover(folder)?;
+    }
     // A file has no cover that a view could lie below.
-    let of_files: Vec<&Step> = files.iter().flat_map(|file| &file.steps).collect();
-    for (index, folder) in folders.iter().enumerate() {
-        let more: &[&Step] = if index == 0 { &of_files } else { &[] };
-        put_lower_cover(folder, more)?;
+    if let Some(first) = folders.first() {
+        let steps = places.hidden.iter().flat_map(|place| &place.steps);
+        fix_names(&first.path, steps)?;
     }
     for folder in &folders {
-        put_upper_cover(&folder.path, &places.own)?;
+        settle_cover(&folder.path, &places.own)?;
     }
     // Terminals of the person can be opened by name; this child gets terminals of its own.
     let terminals = c"newinstance,ptmxmode=0666,mode=0620";
@@ -97,8 +103,9 @@ fn can_be_opened(path: &Path) -> bool {
         .any(|wanted| access(path, wanted).is_ok())
 }
 
-fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
-    let HiddenPlace { path, id, steps } = folder;
+/// Covers a folder with an empty one.
+fn put_cover(folder: &HiddenPlace) -> io::Result<()> {
+    let path = &folder.path;
     // By descriptor, so that what is covered is what was compared.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let ours = rustix::fs::open(path, flags, Mode::empty())?;
@@ -107,30 +114,35 @@ fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
         device: found.st_dev,
         inode: found.st_ino,
     };
-    if *id != Some(found) {
+    if folder.id != Some(found) {
         return Err(Errno::STALE.into());
     }
-    rustix::mount::mount(
-        "tmpfs",
-        by_descriptor(&ours),
-        "tmpfs",
-        SETTLED,
-        c"size=64k,mode=0700",
-    )?;
+    rustix::mount::mount("tmpfs", by_descriptor(&ours), "tmpfs", SETTLED, EMPTY)?;
     if fs::metadata(path)?.dev() == found.device {
         // Its name leads elsewhere meanwhile.
         return Err(Errno::STALE.into());
     }
+    Ok(())
+}
+
+/// Makes every name of `steps` a mount point in a view below the cover at `path`, and covers the
+/// views.
+fn fix_names<'a>(path: &Path, steps: impl Iterator<Item = &'a Step>) -> io::Result<()> {
     // What is put in the way of a rename; a mount of its own, because the cover cannot be copied.
     let nothing = path.join("nothing");
     fs::create_dir(&nothing)?;
-    rustix::mount::mount("tmpfs", &nothing, "tmpfs", SETTLED, c"size=64k,mode=0700")?;
+    rustix::mount::mount("tmpfs", &nothing, "tmpfs", SETTLED, EMPTY)?;
     let no_file = nothing.join("file");
     drop(File::create(&no_file)?);
-    // Until all are there: a view of the home must not copy the views below other covers.
+    // Until all are there: a view of the home must not copy the views before it.
     rustix::mount::mount_change(path, MountPropagationFlags::UNBINDABLE)?;
     let mut views: BTreeMap<&Path, PathBuf> = BTreeMap::new();
-    for step in steps.iter().chain(more.iter().copied()) {
+    let mut fixed = BTreeSet::new();
+    for step in steps {
+        // Folders that lie together share most of the way.
+        if !fixed.insert((&step.folder, &step.name)) {
+            continue;
+        }
         let count = views.len();
         let view = views.entry(&step.folder).or_default();
         if view.as_os_str().is_empty() {
@@ -146,7 +158,11 @@ fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
             rustix::mount::mount_bind(&nothing, &name)?;
         }
     }
-    Ok(())
+    // A child may make namespaces of its own, and copies must then be possible again.
+    rustix::mount::mount_change(path, MountPropagationFlags::PRIVATE)?;
+    Ok(rustix::mount::mount(
+        "tmpfs", path, "tmpfs", SETTLED, EMPTY,
+    )?)
 }
 
 /// Shows a folder a second time.
@@ -159,10 +175,8 @@ pub(super) fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
     }
 }
 
-fn put_upper_cover(path: &Path, own: &[Granted]) -> io::Result<()> {
-    // A child may make namespaces of its own, and copies must then be possible again.
-    rustix::mount::mount_change(path, MountPropagationFlags::PRIVATE)?;
-    rustix::mount::mount("tmpfs", path, "tmpfs", SETTLED, c"size=64k,mode=0700")?;
+/// Shows in a cover what is the program's own, and nothing else.
+fn settle_cover(path: &Path, own: &[Granted]) -> io::Result<()> {
     for inner in own.iter().filter(|inner| inner.real.starts_with(path)) {
         fs::create_dir_all(&inner.real)?;
         rustix::mount::mount_bind_recursive(by_descriptor(&inner.opened), &inner.real)?;
@@ -184,6 +198,8 @@ fn cover_file(path: &Path) -> io::Result<()> {
 pub(super) const SETTLED: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC);
+/// A folder that holds names alone.
+const EMPTY: &CStr = c"size=64k,mode=0700";
 const TERMINALS: &str = "/dev/pts";
 /// What `/proc` shows of the whole machine and root could write.
 const MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];
