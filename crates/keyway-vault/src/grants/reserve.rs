@@ -1,6 +1,7 @@
 //! Room on the disk, taken with a claim, so that the commit fits although others filled it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::ErrorKind;
 
 use keyway_store::{GrantKey, OwnerId};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -18,7 +19,13 @@ pub(super) fn take(data: &Folder, owner: &OwnerId, grant: &GrantKey) -> Result<b
     if data.inspect(&name)? {
         return Ok(false);
     }
-    let file = data.create_open(&name)?;
+    let file = match data.create_open(&name) {
+        // Another thread of this process was quicker.
+        Err(VaultError::File { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {
+            return Ok(false);
+        }
+        created => created?,
+    };
     match fallocate(&file, FallocateFlags::empty(), 0, BYTES) {
         Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => {
             data.remove(&name)?;

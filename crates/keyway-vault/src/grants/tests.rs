@@ -462,6 +462,24 @@ fn owner_of_a_claim_is_named_by_its_process() {
     assert_eq!(other.owner_process(&owner), Some(std::process::id()));
 }
 
+/// A gateway has one handle for all sessions; several may want the same sign-in renewed.
+#[test]
+fn room_is_reserved_by_several_threads_at_once() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &tokens(1)).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    vault.reserve(&grant()).unwrap();
+                    vault.unreserve(&grant());
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn room_for_the_commit_is_there_while_a_claim_is_open() {
     let home = Home::new();
