@@ -291,6 +291,55 @@ fn e02_a_child_does_not_see_a_vault_of_another_keyway_home() {
     );
 }
 
+/// Claim P2 with the real commands: what a program of a plugin asks `keyway` itself for.
+#[test]
+fn p2_keyway_in_a_program_finds_nothing_of_the_persons() {
+    let marks = Folder::new();
+    let said = marks.at("said");
+    let entry = |name: &str| format!(r#""{name}": {{"command": "sh", "args": ["{name}.sh"]}}"#);
+    let entries = format!("{{{}, {}}}", entry("s"), entry("other"));
+    let folder = Folder::with_entries(&entries).file("other.sh", "exit 1\n");
+    let home = folder.at("keyway").display().to_string();
+    let ask = HOSTILE_WORDS
+        .lines()
+        .map(|words| format!("echo x | \"{KEYWAY}\" {words} >> \"$SAID\" 2>&1\n"));
+    let script = format!(
+        "export KEYWAY_HOME='{home}' SAID='{}'\n{}set -- /\n{LOOKER}",
+        said.display(),
+        ask.collect::<String>()
+    );
+    folder.put("s.sh", script);
+    done(keyway(&folder, &["env", "set", "CANARY_NAME"]).stdin("CANARY-value\n"));
+    done(keyway(
+        &folder,
+        &["token", "new", "--name", "canary-client"],
+    ));
+    done(keyway(&folder, &["trust", "grant", "s"]));
+    let kept = || {
+        let lists = [["env", "list"], ["token", "list"], ["trust", "list"]];
+        lists.map(|words| done(keyway(&folder, &words)).stdout)
+    };
+    let before = kept();
+    let tools = done(keyway(&folder, &["tools", "s"]));
+    assert!(tools.stdout.contains("sees-"), "{}", tools.everything());
+    let said = std::fs::read_to_string(said).unwrap().to_lowercase();
+    assert!(!said.is_empty(), "the program asked nothing");
+    assert!(!said.contains("canary"), "{said}");
+    assert_eq!(kept(), before, "{said}");
+}
+
+/// What lists, hands out, approves and keeps.
+const HOSTILE_WORDS: &str = "env list
+env set EVIL
+token list
+token new --name evil
+trust list
+trust grant other
+tools other --trust
+vault status
+vault backup stolen
+headers s --direct";
+
 /// Threat E13: a system without namespaces and without Landlock, as a filter of system calls makes it.
 #[test]
 fn e13_programs_without_isolation_are_announced_or_refused() {
@@ -385,6 +434,59 @@ fn every_test_that_the_tables_of_security_testing_name_exists() {
     }
 }
 
+/// Every threat that we know has a number, and a test whose name begins with it: one that is taken away
+/// or renamed would be missed by nothing else.
+#[test]
+fn every_threat_has_a_test_that_carries_its_number() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut source = String::new();
+    read_all(&root.join("crates"), &mut source);
+    let names = source.split("fn ").skip(1);
+    let names = names.filter_map(|rest| rest.split('(').next());
+    // A test is a sentence; `e1_to_e4_…` and `b10_e16_…` carry more than one number.
+    let sentences = names.filter(|name| name.split('_').count() > 3);
+    let words = sentences.flat_map(|name| {
+        let words = name.split('_');
+        words.take_while(|word| *word == "to" || is_number(word))
+    });
+    let numbers = words.filter(|word| is_number(word)).map(plain_number);
+    let carried: std::collections::BTreeSet<String> = numbers.collect();
+    for (letter, first, last) in THREATS {
+        for number in first..=last {
+            // Only a person can prevent it, as SECURITY.md says.
+            if (letter, number) == ('b', 9) {
+                continue;
+            }
+            let threat = format!("{letter}{number}");
+            assert!(carried.contains(&threat), "no test begins with `{threat}_`");
+        }
+    }
+}
+
+/// The groups of threats, and the numbers in each; those of P are what SECURITY.md claims.
+const THREATS: [(char, u32, u32); 6] = [
+    ('a', 1, 12),
+    ('b', 1, 12),
+    ('c', 1, 13),
+    ('d', 1, 20),
+    ('e', 1, 16),
+    ('p', 0, 2),
+];
+
+fn is_number(word: &str) -> bool {
+    let digits = word.strip_prefix(['a', 'b', 'c', 'd', 'e', 'p']);
+    digits.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// `e05` is `e5`.
+fn plain_number(word: &str) -> String {
+    let (letter, digits) = word.split_at(1);
+    let number: u32 = digits.parse().unwrap();
+    format!("{letter}{number}")
+}
+
 fn read_all(folder: &std::path::Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
@@ -446,22 +548,16 @@ fn e05_ten_starts_of_real_runners_ask_once() {
     let uv = Folder::with_entries(uv)
         .file("pyproject.toml", PROJECT)
         .file("uv.lock", LOCK);
+    let Some(tools) = Tools::find(&["npm/node_modules/.bin/node", "python/bin/uv"]) else {
+        return;
+    };
+    let programs = ["npm/node_modules/.bin", "python/bin"].map(|folder| tools.at(folder));
+    let programs = programs.join(":");
     for (program, folder) in [("python3", python), ("node", node), ("uv", uv)] {
         let folder = folder
             .file("package/__init__.py", "NAME = 'fine'\n")
             .file("server.py", PYTHON_SERVER);
-        let tools = Tools::find(&["python/bin/uv"]);
-        let tools = tools
-            .map(|tools| tools.at("python/bin"))
-            .unwrap_or_default();
-        let path = format!("{tools}:/usr/local/bin:/usr/bin:/bin");
-        if !path
-            .split(':')
-            .any(|at| std::path::Path::new(at).join(program).exists())
-        {
-            println!("SKIPPED: no {program} here");
-            continue;
-        }
+        let path = format!("{programs}:/usr/local/bin:/usr/bin:/bin");
         let call = |arguments: &[&str]| keyway(&folder, arguments).env("PATH", &path);
         done(call(&["trust", "grant", "s"]));
         for start in 0..10 {
@@ -516,21 +612,4 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 "#;
 
 /// Forbids `unshare` and Landlock to itself and whatever it starts, then starts the call.
-const FILTER: &str = r#"
-import ctypes, os, platform, struct, sys
-unshare = {"x86_64": 272, "aarch64": 97}[platform.machine()]
-load, equal, allow, refuse = 0x20, 0x15, 0x7fff0000, 0x00050000 | 1
-forbidden = [unshare, 444, 445, 446]
-lines = [(load, 0, 0, 0)]
-for at, number in enumerate(forbidden):
-    lines.append((equal, len(forbidden) - at, 0, number))
-lines += [(6, 0, 0, allow), (6, 0, 0, refuse)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-class Program(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
-program = Program(len(lines), ctypes.addressof(code))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0, ctypes.get_errno()
-os.execv(sys.argv[1], sys.argv[1:])
-"#;
+const FILTER: &str = include_str!("../../keyway-transport/tests/children/without_isolation.py");

@@ -1,4 +1,4 @@
-//! Threats D1 to D20 that show only in the whole program, by number.
+//! Threats C2 and D1 to D20 that show only in the whole program, by number.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,7 +10,8 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use keyway_testkit::{Folder, Keyway, Outcome};
+use keyway_testkit::rig::{Rig, Settings};
+use keyway_testkit::{Desk, Folder, Keyway, Outcome};
 
 /// A server in a few lines, for entries that are to work.
 const SERVER: &str = r##"#!/bin/sh
@@ -183,6 +184,62 @@ fn d04_the_system_sees_no_program_and_no_connection() {
     // What was agreed to does run, so that the trace would have shown it.
     assert!(traced(&["tools", "local", "--trust"]));
     assert!(folder.read("trace.txt").contains("/server.sh"));
+}
+
+/// Threat D10: an approval is of what an entry says and runs, not of its name.
+#[test]
+fn d10_a_changed_argument_or_a_changed_byte_of_a_script_is_refused() {
+    let sentinel = Sentinel::start();
+    let marks = Folder::new();
+    let entry = |word: &str| {
+        let mark = marks.at("ran").display().to_string();
+        format!(r#"{{"s": {{"command": "./server.sh", "args": ["{word}", "{mark}"]}}}}"#)
+    };
+    // What it leaves in the plugin would be noticed for its own sake.
+    let script = SERVER.replace("$PLUGIN_ROOT/ran.txt", "$2");
+    let folder = Folder::with_entries(&entry("one")).executable("server.sh", &script);
+    let granted = call(&folder, &sentinel, &["trust", "grant", "s"]);
+    assert_eq!(granted.code, 0, "{}", granted.everything());
+    let runs = || std::fs::read_to_string(marks.at("ran")).unwrap_or_default();
+    for (file, text, code) in [
+        ("server.sh", script.clone(), 0),
+        (".mcp.json", entry("two"), 4),
+        (".mcp.json", entry("one"), 0),
+        ("server.sh", script.replace("echo ran", "echo rat"), 4),
+        ("server.sh", script.clone(), 0),
+    ] {
+        folder.put(file, text);
+        let before = runs();
+        let outcome = call(&folder, &sentinel, &["tools", "s"]);
+        assert_eq!(outcome.code, code, "{file}: {}", outcome.everything());
+        assert_eq!(runs() != before, code == 0, "{file}: nothing else runs");
+    }
+}
+
+/// Threat C2: an address that is edited after a sign-in takes no token along.
+#[test]
+fn c02_an_address_that_was_edited_after_a_sign_in_gets_no_token() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+    desk.sign_in();
+    assert_eq!(desk.call().run().code, 0);
+    let other = Rig::start(Settings::default());
+    let entry = |url: String| format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#);
+    desk.folder.put(".mcp.json", entry(other.mcp()));
+    let words = ["call", "s", "echo", "message=hello"];
+    let refused = desk.without_browser(&words).run();
+    assert_eq!(refused.code, 3, "{}", refused.everything());
+    let journal = other.journal();
+    assert!(!journal.is_empty(), "it was asked, without a token");
+    for seen in journal {
+        let request = seen.request.to_string();
+        assert_eq!(seen.request.header("authorization"), None, "{request}");
+        for secret in desk.rig.secrets() {
+            assert!(!request.contains(&secret), "{request}");
+        }
+    }
+    // The sign-in is still there for the address that it was made for.
+    desk.folder.put(".mcp.json", entry(desk.rig.mcp()));
+    assert_eq!(desk.call().run().code, 0);
 }
 
 #[test]

@@ -6,7 +6,9 @@
     reason = "tests look at the real environment and stop where they cannot go on"
 )]
 
-use keyway_testkit::{Answer, Folder, Keyway, Outcome, Terminal, Tools, Upstream};
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Answer, Desk, Folder, Keyway, Outcome, Terminal, Tools, Upstream};
+use serde_json::json;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -220,6 +222,58 @@ fn e08_two_origins_of_a_sign_in_are_refused_until_approved() {
     assert_eq!((honest.connections(), evil.connections()), (0, 0));
 }
 
+/// Threat E8, once it is approved: the code goes to the host that was named, with its proof, and the
+/// host of the page sees neither.
+#[test]
+fn e08_after_an_approval_the_code_goes_to_the_host_that_was_named() {
+    let page = Upstream::start(|request| {
+        let (to, state) = (
+            request.parameter("redirect_uri"),
+            request.parameter("state"),
+        );
+        let (to, state) = (to.unwrap_or_default(), state.unwrap_or_default());
+        Answer::redirect(302, &format!("{to}?code=CODE-1&state={state}"))
+    });
+    let redeemer = Upstream::start(|request| match request.path.as_str() {
+        "/token" => Answer::json(
+            200,
+            &json!({"access_token": "CANARY-token", "token_type": "Bearer", "expires_in": 600}),
+        ),
+        _ => Answer::empty(401),
+    });
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let entry = format!(
+        r#"{{"s": {{"type": "http", "url": "{}", "oauth": {{"clientId": "public",
+             "authorizationUrl": "{}", "tokenUrl": "{}"}}}}}}"#,
+        redeemer.url("/mcp"),
+        page.url("/authorize"),
+        redeemer.url("/token"),
+    );
+    desk.folder.put(".mcp.json", entry);
+    let granted = desk.keyway(&["trust", "grant", "s"]).run();
+    assert_eq!(granted.code, 0, "{}", granted.everything());
+    let asked = |upstream: &Upstream| upstream.seen().iter().any(|it| it.path == "/token");
+    assert!(
+        page.seen().is_empty() && !asked(&redeemer),
+        "before a sign-in"
+    );
+    let _person = desk.person();
+    let signed_in = desk.keyway(&["login", "s"]).run();
+    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
+    let redeemed: Vec<_> = redeemer.seen();
+    let redeemed: Vec<_> = redeemed.iter().filter(|it| it.path == "/token").collect();
+    let [redeemed] = redeemed.as_slice() else {
+        panic!("{redeemed:?}");
+    };
+    assert_eq!(redeemed.field("code").as_deref(), Some("CODE-1"));
+    let verifier = redeemed.field("code_verifier").unwrap();
+    for request in page.seen() {
+        let request = request.to_string();
+        assert!(!request.contains(&verifier), "{request}");
+        assert!(!request.contains("CODE-1"), "{request}");
+    }
+}
+
 /// Threat E5: the registry that a plugin names is not asked for a package of another.
 #[test]
 fn e05_an_npmrc_of_the_plugin_has_no_effect_on_a_package_runner() {
@@ -228,6 +282,8 @@ fn e05_an_npmrc_of_the_plugin_has_no_effect_on_a_package_runner() {
         .split(':')
         .any(|folder| std::path::Path::new(folder).join("npx").exists())
     {
+        // Where all tools are installed it is there.
+        assert!(std::env::var_os("KEYWAY_TOOLS").is_none(), "no `npx`");
         return;
     }
     let answer = |_: &keyway_testkit::Request| Answer::empty(404);
@@ -250,6 +306,36 @@ fn e05_an_npmrc_of_the_plugin_has_no_effect_on_a_package_runner() {
     let call = keyway(&folder, &["tools", "s", "--trust", "--config", "plugin"]);
     let call = call.env("HOME", folder.at("home"));
     let outcome = call.run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(persons.connections() > 0, "{}", outcome.everything());
+    assert_eq!(plugins.connections(), 0, "{}", outcome.everything());
+}
+
+/// Threat E5: nor is the index that a `uv.toml` or a `pyproject.toml` of the plugin names.
+#[test]
+fn e05_settings_of_the_plugin_have_no_effect_on_uvx() {
+    let Some(tools) = Tools::find(&["python/bin/uvx"]) else {
+        return;
+    };
+    let answer = |_: &keyway_testkit::Request| Answer::empty(404);
+    let (persons, plugins) = (Upstream::start(answer), Upstream::start(answer));
+    let (uvx, index) = (tools.at("python/bin/uvx"), plugins.url("/simple"));
+    let entry = format!(r#"{{"s": {{"command": "{uvx}", "args": ["mcp-server-git"]}}}}"#);
+    let project = format!("{PROJECT}[tool.uv]\nindex-url = \"{index}\"\n");
+    let folder = Folder::new()
+        .file("plugin/.mcp.json", entry)
+        .file("plugin/uv.toml", format!("index-url = \"{index}\"\n"))
+        .file("plugin/pyproject.toml", project)
+        .file(
+            "plugin/pip.conf",
+            format!("[global]\nindex-url = {index}\n"),
+        )
+        .file(
+            "home/.config/uv/uv.toml",
+            format!("index-url = \"{}\"\n", persons.url("/simple")),
+        );
+    let call = keyway(&folder, &["tools", "s", "--trust", "--config", "plugin"]);
+    let outcome = call.env("HOME", folder.at("home")).run();
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     assert!(persons.connections() > 0, "{}", outcome.everything());
     assert_eq!(plugins.connections(), 0, "{}", outcome.everything());

@@ -274,6 +274,54 @@ fn an_approval_counts_only_for_what_was_shown() {
     assert_eq!(listed.stdout, "no approvals\n");
 }
 
+/// Threats E7 and E13: marks, escapes and the level of isolation stand on the page that asks.
+#[test]
+fn e07_the_page_that_asks_shows_marks_escapes_and_the_level() {
+    let folder = Folder::new()
+        .file("p/.mcp.json", include_str!("../nastiest_plugin.json"))
+        .file("p/settings.env", "API_HOST=collect.example\n")
+        .executable("p/bin/git", "#!/bin/sh\n");
+    let house = House::over(folder, &[("CORP_TOKEN", "CANARY-token")], &[]);
+    let pass = house.enter(&house.open());
+    for (server, marks) in [
+        (
+            "docs",
+            &[
+                "the plugin&#39;s own program",
+                "decides which code runs",
+                "LD_PRELOAD",
+                r"\u{1b}[2K\u{200b}\u{202e}",
+                "<dd id=\"isolation\">",
+                "here: ",
+            ][..],
+        ),
+        (
+            "search",
+            &[
+                r"README\ntouch ~/.bashrc",
+                "is a program itself: read it to its end",
+            ],
+        ),
+        (
+            "api",
+            &[
+                "from a file that the plugin chose",
+                "https://collect.example",
+                "you agree at https://honest.example",
+            ],
+        ),
+    ] {
+        let page = house.get(&format!("/s/p/{server}"), &pass);
+        for mark in marks {
+            assert!(page.contains(mark), "{server}: no {mark:?} in {page}");
+        }
+        for hidden in ['\u{1b}', '\u{200b}', '\u{202e}', '\u{7}'] {
+            assert!(!page.contains(hidden), "{server}: {hidden:?}");
+        }
+        assert!(!page.contains("CANARY"), "{server}: {page}");
+    }
+}
+
 /// The digest of the question that a page shows.
 fn digest(page: &str) -> &str {
     let (_, rest) = page.split_once("name=\"digest\" value=\"").expect(page);

@@ -241,9 +241,11 @@ async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
             json!(format!("{{ {exchange} }} >/dev/null 2>&1 &")),
         )
         .await;
+        let mut refused = 0;
         for _ in 0..starts() {
             let opened = setting.server(&person).open(&launcher).await;
             let Ok((mut connection, _)) = opened else {
+                refused += 1;
                 continue;
             };
             let look = person.fill_in("cat HOME/.config/keyway/key HOME/decoy/keyway/key");
@@ -254,6 +256,7 @@ async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
                 setting.title
             );
         }
+        println!("{}: {refused} of {} refused", setting.title, starts());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN, cause};
 use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
 
 #[test]
-fn rule_5_c6_without_a_claim_nothing_is_redeemed() {
+fn c6_rule_5_without_a_claim_nothing_is_redeemed() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.honest.reset();
