@@ -10,7 +10,7 @@ use tokio::signal::unix::SignalKind;
 
 use crate::error::CliError;
 use crate::signals;
-use crate::timeouts::{LONGEST_GOODBYE, LONGEST_RENEWAL, SILENT_RENEWAL, THREAD_KEEP_ALIVE};
+use crate::timeouts::{SHUTDOWN_TIMEOUT, LONGEST_RENEWAL, SILENT_RENEWAL, THREAD_KEEP_ALIVE};
 
 /// What this process must not end in the middle of, whichever command runs.
 pub(crate) fn in_flight() -> InFlight {
@@ -51,7 +51,7 @@ pub(crate) fn block_on_to_its_end<T>(
         outcome
     });
     // A thread that reads from a terminal ends with the next line; it is not waited for.
-    runtime.shutdown_timeout(LONGEST_GOODBYE);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }
 

@@ -16,17 +16,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     signal: Option<Signal>,
-    _heeding: Heeding,
+    _waiter: SignalWaiter,
 }
 
 impl Interrupts {
     /// Listens from now on: the process is not ended by it any more.
     pub(crate) fn listen() -> Self {
         let kind = SignalKind::interrupt();
-        let _heeding = Heeding::start(kind);
+        let _waiter = SignalWaiter::start(kind);
         let signal = signal(kind).ok();
         TAKERS.fetch_add(1, Ordering::Relaxed);
-        Self { signal, _heeding }
+        Self { signal, _waiter }
     }
 
     /// Waits for the next.
@@ -35,7 +35,7 @@ impl Interrupts {
             Some(signal) => drop(signal.recv().await),
             None => std::future::pending().await,
         }
-        Heeding::start(SignalKind::interrupt()).stays();
+        SignalWaiter::start(SignalKind::interrupt()).keep();
         count();
     }
 }
@@ -52,9 +52,9 @@ pub(crate) async fn ended() -> SignalKind {
     // In no particular order: each ends the process.
     tokio::select! {
         () = interrupted_for_good() => SignalKind::interrupt(),
-        () = heeded(SignalKind::terminate()) => SignalKind::terminate(),
-        () = heeded(SignalKind::hangup()) => SignalKind::hangup(),
-        () = heeded(SignalKind::quit()) => SignalKind::quit(),
+        () = received(SignalKind::terminate()) => SignalKind::terminate(),
+        () = received(SignalKind::hangup()) => SignalKind::hangup(),
+        () = received(SignalKind::quit()) => SignalKind::quit(),
     }
 }
 
@@ -84,12 +84,12 @@ async fn interrupted_for_good() {
     let Ok(mut signal) = signal(kind) else {
         return std::future::pending().await;
     };
-    let heeding = Heeding::start(kind);
+    let waiter = SignalWaiter::start(kind);
     loop {
         signal.recv().await;
         if TAKERS.load(Ordering::Relaxed) == 0 {
             count();
-            return heeding.stays();
+            return waiter.keep();
         }
     }
 }
@@ -176,33 +176,33 @@ fn all() -> io::Result<[Signal; 4]> {
     ])
 }
 
-async fn heeded(kind: SignalKind) {
+async fn received(kind: SignalKind) {
     let Ok(mut signal) = signal(kind) else {
         return std::future::pending().await;
     };
-    let heeding = Heeding::start(kind);
+    let waiter = SignalWaiter::start(kind);
     signal.recv().await;
     count();
-    heeding.stays();
+    waiter.keep();
 }
 
 /// Registers that a part of the process waits for a signal.
 #[derive(Debug)]
-struct Heeding(SignalKind);
+struct SignalWaiter(SignalKind);
 
-impl Heeding {
+impl SignalWaiter {
     fn start(kind: SignalKind) -> Self {
         lock().push(kind);
         Self(kind)
     }
 
-    /// What was heeded stays heeded: the watch may look only now.
-    fn stays(self) {
+    /// It stays registered: the watch may look only now.
+    fn keep(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Heeding {
+impl Drop for SignalWaiter {
     fn drop(&mut self) {
         let mut all = lock();
         if let Some(at) = all.iter().position(|kind| *kind == self.0) {
@@ -212,11 +212,11 @@ impl Drop for Heeding {
 }
 
 fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
-    HEEDED.lock().unwrap_or_else(PoisonError::into_inner)
+    AWAITED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Every signal that a part of the process waits for, once for each waiter.
-static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
+static AWAITED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
 /// How many signals a part of the process took as its end.
 /// Relaxed: it guards no other data, and is only compared with a number.
 static HEARD: AtomicUsize = AtomicUsize::new(0);

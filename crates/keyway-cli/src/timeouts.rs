@@ -10,7 +10,7 @@ pub(crate) const SILENT_RENEWAL: Duration = Duration::from_secs(1);
 
 /// For threads when the runtime shuts down: one that reads from a terminal ends with the next line
 /// only.
-pub(crate) const LONGEST_GOODBYE: Duration = Duration::from_millis(500);
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// For connections and children when the gateway or a command closes them.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);

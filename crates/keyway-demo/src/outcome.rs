@@ -145,21 +145,21 @@ Ctrl-C stops the demo and removes its folder
                 "name": row.server,
                 "transport": row.transport.as_str(),
                 "method": row.method.as_str(),
-                "state": row.standing.state.as_str(),
-                "reason": row.standing.reason.map(|reason| reason.as_str()),
+                "state": row.state.state.as_str(),
+                "reason": row.state.reason.map(|reason| reason.as_str()),
                 "tools": row.tools,
                 "call_ms": row.latency.map(|latency| latency.as_secs_f64() * 1000.0),
             })
         });
         let diagnostics = self.rows.iter().filter_map(|row| {
-            let trouble = row.trouble.as_ref()?;
+            let problem = row.problem.as_ref()?;
             Some(json!({
-                "code": trouble.code.as_str(),
+                "code": problem.code.as_str(),
                 "severity": "error",
                 "server": row.server,
                 "source": null,
-                "message": trouble.message,
-                "hint": trouble.hint,
+                "message": problem.message,
+                "hint": problem.hint,
             }))
         });
         let renewal = self.renewal.map(|renewal| {
@@ -204,14 +204,14 @@ impl Row {
 
     fn problem_in_words(&self) -> String {
         let mut text = String::new();
-        match &self.trouble {
-            Some(trouble) => {
-                let _infallible = write!(text, "\n{}: {}\n", self.server, trouble.message);
-                if let Some(hint) = &trouble.hint {
+        match &self.problem {
+            Some(problem) => {
+                let _infallible = write!(text, "\n{}: {}\n", self.server, problem.message);
+                if let Some(hint) = &problem.hint {
                     let _infallible = writeln!(text, "hint: {hint}");
                 }
             }
-            None if self.standing.state == State::NeedsAuth => {
+            None if self.state.state == State::NeedsAuth => {
                 let _infallible = writeln!(
                     text,
                     "\n{}: waits for you to press Allow on the page above",
@@ -254,15 +254,15 @@ mod tests {
 
     use super::*;
 
-    fn row(standing: ServerState, latency: Option<Duration>) -> Row {
+    fn row(state: ServerState, latency: Option<Duration>) -> Row {
         Row {
             server: "docs".to_owned(),
             transport: Transport::Http,
             method: Method::OAuth,
-            standing,
+            state,
             tools: 2,
             latency,
-            trouble: None,
+            problem: None,
         }
     }
 

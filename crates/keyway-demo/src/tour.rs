@@ -37,20 +37,20 @@ pub struct Row {
     /// How it is authenticated to.
     pub method: Method,
     /// What became of it.
-    pub standing: ServerState,
+    pub state: ServerState,
     /// How many tools it has.
     pub tools: usize,
     /// How long the call of a tool took, once connected.
     pub latency: Option<Duration>,
     /// What went wrong.
-    pub trouble: Option<ServerProblem>,
+    pub problem: Option<ServerProblem>,
 }
 
 impl Row {
     /// Says whether a tool was called and gave the right answer.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.standing.state == State::Connected && self.latency.is_some()
+        self.state.state == State::Connected && self.latency.is_some()
     }
 }
 
@@ -125,10 +125,10 @@ impl Tour {
             Err(error) => Err(error),
         };
         match visited {
-            Ok(()) => row.standing = ServerState::CONNECTED,
+            Ok(()) => row.state = ServerState::CONNECTED,
             Err(problem) => {
-                row.standing = problem.standing;
-                row.trouble = Some(problem);
+                row.state = problem.state;
+                row.problem = Some(problem);
             }
         }
         Some(row)
@@ -160,10 +160,10 @@ impl Row {
             server: server.name.clone(),
             transport: server.transport,
             method: Method::declared(server),
-            standing: ServerState::CONNECTING,
+            state: ServerState::CONNECTING,
             tools: 0,
             latency: None,
-            trouble: None,
+            problem: None,
         }
     }
 }
@@ -186,7 +186,7 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), ServerProblem
 
 fn broken(code: Code, message: &str) -> ServerProblem {
     let mut problem = ServerProblem::new(code, keyway_secret::printable(message));
-    problem.standing = ServerState::without_reason(State::Failed);
+    problem.state = ServerState::without_reason(State::Failed);
     problem
 }
 

@@ -61,7 +61,7 @@ impl Open {
             let found = rows.iter().find(|row| row.server == *name).cloned();
             found.or_else(|| {
                 let mut row = self.tour.unvisited(name)?;
-                row.standing = ServerState::new(State::NeedsAuth, Reason::Authorizing);
+                row.state = ServerState::new(State::NeedsAuth, Reason::Authorizing);
                 Some(row)
             })
         });

@@ -77,7 +77,7 @@ async fn the_right_credential_is_let_in_everywhere() {
     let open = demo.open().unwrap();
     for name in ["docs", "search", "tenant", "live", "events"] {
         let row = open.tour.visit(name).await.unwrap();
-        assert!(row.is_good(), "{name}: {:?}", row.trouble);
+        assert!(row.is_good(), "{name}: {:?}", row.problem);
         assert_eq!(row.tools, 2, "{name}");
         assert_eq!(open.journal.count(name, Event::Called), 1, "{name}");
         assert!(open.journal.count(name, Event::Accepted) > 0, "{name}");
@@ -96,8 +96,8 @@ async fn a_visit_that_fails_says_why_and_is_not_good() {
     ] {
         let row = open.tour.visit(name).await.unwrap();
         assert!(!row.is_good(), "{name}");
-        assert_eq!(row.standing.to_string(), state, "{name}: {:?}", row.trouble);
-        assert!(!row.trouble.unwrap().message.is_empty());
+        assert_eq!(row.state.to_string(), state, "{name}: {:?}", row.problem);
+        assert!(!row.problem.unwrap().message.is_empty());
         assert_eq!(open.journal.count(name, Event::Called), 0);
     }
     assert!(open.tour.visit("nobody").await.is_none());

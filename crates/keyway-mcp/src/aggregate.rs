@@ -186,7 +186,7 @@ pub enum Naming {
 /// Watches the states of servers.
 pub trait Observer: Send + Sync + fmt::Debug {
     /// Is told of a server's new state, with what is wrong, if anything is. Must not block.
-    fn changed(&self, server: &str, standing: ServerState, trouble: Option<&ServerProblem>);
+    fn changed(&self, server: &str, state: ServerState, problem: Option<&ServerProblem>);
 }
 
 /// Observes nothing.

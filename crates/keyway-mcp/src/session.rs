@@ -179,7 +179,7 @@ impl Session {
         match era::negotiate(&exchange, &client, (offer, limit)).await {
             Ok(facts) => {
                 watch.emit(ServerEvent::Connected);
-                exchange.greeted(watch);
+                exchange.initialized(watch);
                 Ok(Self {
                     exchange,
                     facts,

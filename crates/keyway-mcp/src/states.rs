@@ -15,7 +15,7 @@ use crate::session::SessionError;
 #[non_exhaustive]
 pub struct ServerProblem {
     /// The state that this puts the server into.
-    pub standing: ServerState,
+    pub state: ServerState,
     /// The code used in every format.
     pub code: Code,
     /// What happened, in one line, fit to print.
@@ -35,7 +35,7 @@ impl ServerProblem {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
-            standing: code.state(),
+            state: code.state(),
             code,
             message: message.into(),
             hint: None,
@@ -56,7 +56,7 @@ impl ServerProblem {
     #[must_use]
     pub fn connecting() -> Self {
         Self {
-            standing: ServerState::CONNECTING,
+            state: ServerState::CONNECTING,
             code: Code::Connecting,
             message: "the server has not answered yet".to_owned(),
             hint: Some(
@@ -74,7 +74,7 @@ impl From<&TransportError> for ServerProblem {
     fn from(error: &TransportError) -> Self {
         let explained = explain(error);
         Self {
-            standing: error.state(),
+            state: error.state(),
             code: explained.code,
             message: explained.message,
             hint: explained.hint,
@@ -101,7 +101,7 @@ impl From<&SessionError> for ServerProblem {
         }
         let explained = explain_session(error);
         Self {
-            standing: error.state(),
+            state: error.state(),
             code: error.code(),
             message: explained.message,
             hint: explained.hint,
@@ -139,7 +139,7 @@ mod tests {
             ),
             (TransportError::Protocol { what: "x" }, "failed"),
         ] {
-            assert_eq!(ServerProblem::from(&error).standing.to_string(), expected);
+            assert_eq!(ServerProblem::from(&error).state.to_string(), expected);
         }
     }
 }

@@ -228,7 +228,7 @@ fn render(outcome: &Outcome<'_>, format: Format, context: &CommandContext) -> St
             row.server.clone(),
             row.transport.as_str().to_owned(),
             row.method.as_str().to_owned(),
-            row.standing.to_string().replacen('/', ": ", 1),
+            row.state.to_string().replacen('/', ": ", 1),
             row.tools.to_string(),
             row.latency_in_words(),
         ]);

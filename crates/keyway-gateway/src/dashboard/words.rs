@@ -22,8 +22,8 @@ pub(super) struct Shown {
 }
 
 /// Returns how a state looks.
-pub(super) const fn shown(standing: ServerState) -> Shown {
-    let (class, sign, label) = match (standing.state, standing.reason) {
+pub(super) const fn shown(state: ServerState) -> Shown {
+    let (class, sign, label) = match (state.state, state.reason) {
         (State::Connected, _) => ("good", "✓", "Connected"),
         (State::NeedsAuth, Some(Reason::Authorizing)) => ("wait", "…", "Signing in"),
         (State::NeedsAuth, _) => ("ask", "!", "Needs you"),
@@ -38,8 +38,8 @@ pub(super) const fn shown(standing: ServerState) -> Shown {
 }
 
 /// Says why a server is in its state.
-pub(super) const fn why(standing: ServerState) -> &'static str {
-    match (standing.state, standing.reason) {
+pub(super) const fn why(state: ServerState) -> &'static str {
+    match (state.state, state.reason) {
         (State::Connected, _) => "It answered the last request.",
         (State::Disabled, _) => "It is disabled in its file.",
         (_, Some(Reason::NotConfigured)) => "Its address is empty.",
@@ -164,8 +164,8 @@ mod tests {
     fn what_a_person_has_to_do_never_looks_like_a_failure() {
         let trust = ServerState::new(State::Pending, Reason::PendingTrust);
         let ended = ServerState::new(State::NeedsAuth, Reason::ReauthRequired);
-        for standing in [trust, ended] {
-            assert_eq!(shown(standing).label, "Needs you");
+        for state in [trust, ended] {
+            assert_eq!(shown(state).label, "Needs you");
         }
         assert_eq!(shown(ServerState::CONNECTED).class, "good");
     }

@@ -25,7 +25,7 @@ use keyway_config::source::{Pointer, Source};
 use keyway_config::template::Template;
 use keyway_secret::{Secret, printable};
 
-use self::around::{add_advice, plan_readme, plan_surroundings};
+use self::around::{add_advice, plan_readme, plan_env_files};
 use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, Way, fields, is_own, judge};
 use super::names::{Known, Namer, VariableNaming};
@@ -175,7 +175,7 @@ fn planned(
         plan.env = None;
     }
     if !plan.is_empty() {
-        plan_surroundings(scope.plugin, around, &mut plan);
+        plan_env_files(scope.plugin, around, &mut plan);
         let is_ours = !matches!(
             around.env_obstacle,
             Some(EnvObstacle::Home | EnvObstacle::HostFolder)

@@ -184,9 +184,9 @@ impl Hub {
                     }));
                     server.show(kind, ServerState::CONNECTED);
                 }
-                Err(trouble) => {
-                    page.extend(self.without(index, kind, &trouble).await);
-                    server.show(kind, trouble.standing);
+                Err(problem) => {
+                    page.extend(self.without(index, kind, &problem).await);
+                    server.show(kind, problem.state);
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Hub {
     }
 
     /// Returns what a server shows that is not there: what it had when it was, or what is wrong.
-    async fn without(&self, index: usize, kind: ListKind, trouble: &ServerProblem) -> Vec<String> {
+    async fn without(&self, index: usize, kind: ListKind, problem: &ServerProblem) -> Vec<String> {
         let server = self.servers.get(index);
         let memory = server.filter(|_| kind == ListKind::Tools);
         let memory = memory.and_then(|server| server.tool_memory());
@@ -204,7 +204,7 @@ impl Hub {
         };
         // A call of one of them leads to the sign-in.
         if let Some(tools) = &recalled
-            && server.is_some_and(|server| server.can_sign_in(trouble))
+            && server.is_some_and(|server| server.can_sign_in(problem))
         {
             let named = self.learn(index, kind, tools);
             return named.into_iter().map(|item| item.text).collect();
@@ -214,7 +214,7 @@ impl Hub {
         let before = before.or_else(|| recalled.map(Into::into));
         let named = before.map(|items| self.learn(index, kind, &items));
         let mut shown: Vec<String> = named.into_iter().flatten().map(|item| item.text).collect();
-        shown.extend(self.status_tool(index, kind, trouble));
+        shown.extend(self.status_tool(index, kind, problem));
         shown
     }
 
@@ -263,15 +263,15 @@ impl Hub {
         &self,
         server: usize,
         kind: ListKind,
-        trouble: &ServerProblem,
+        problem: &ServerProblem,
     ) -> Option<String> {
-        let is_off = trouble.standing.state == State::Disabled;
+        let is_off = problem.state.state == State::Disabled;
         if kind != ListKind::Tools || is_off {
             return None;
         }
         let found = self.servers.get(server)?;
         let name = &found.name;
-        if found.can_sign_in(trouble) {
+        if found.can_sign_in(problem) {
             let tool = json!({
                 "name": self.sign_in_tool_name(server),
                 "description": format!(
@@ -283,10 +283,10 @@ impl Hub {
             return Some(tool.to_string());
         }
         let ServerProblem {
-            standing, message, ..
-        } = trouble;
+            state, message, ..
+        } = problem;
         let description = format!(
-            "The server `{name}` is not available ({standing}): {message}. Call this to try again \
+            "The server `{name}` is not available ({state}): {message}. Call this to try again \
              and to learn what to do."
         );
         let tool = json!({

@@ -70,7 +70,7 @@ impl Hub {
 
     fn instructions(&self) -> String {
         if let (Naming::Bare, [server]) = (self.settings.naming, self.servers.as_slice()) {
-            let (name, standing) = (keyway_secret::printable(&server.name), server.standing());
+            let (name, state) = (keyway_secret::printable(&server.name), server.state());
             let login = server.hint("keyway login SERVER");
             // A server with a fixed credential has no sign-in: neither tool nor command would help.
             let (sign_in, login) = match server.sign_in_port() {
@@ -82,7 +82,7 @@ impl Hub {
             };
             let doctor = server.hint("keyway doctor SERVER");
             return format!(
-                "The MCP server `{name}`, which is not available yet ({standing}). Its tools are \
+                "The MCP server `{name}`, which is not available yet ({state}). Its tools are \
                  listed as soon as it is; until then {sign_in}`status` says what is wrong. In a \
                  terminal: {login}{doctor}.",
             );
@@ -97,7 +97,7 @@ impl Hub {
             let prefix = self.prefixes.of(index);
             text.push_str(&format!(
                 "\n- {name} (`{prefix}__…`): {}",
-                server.standing()
+                server.state()
             ));
         }
         text
@@ -147,7 +147,7 @@ impl Hub {
                 };
                 match server.fetch(kind).await {
                     Ok(items) => drop(self.learn(index, kind, &items)),
-                    Err(trouble) => refusal = Some(server.refusal(&trouble)),
+                    Err(problem) => refusal = Some(server.refusal(&problem)),
                 }
             }
         }
@@ -171,7 +171,7 @@ impl Hub {
         let candidates = self.prefixes.candidates(exposed);
         let mut servers = candidates.filter_map(|index| self.servers.get(index));
         let is_closed = |state| state == State::NeedsAuth;
-        servers.find(|server| is_closed(server.standing().state) && server.sign_in_port().is_some())
+        servers.find(|server| is_closed(server.state().state) && server.sign_in_port().is_some())
     }
 
     /// Signs in to a server; `None` means that the name is not that of a sign-in tool.
@@ -211,16 +211,16 @@ impl Hub {
         let mut all = self.servers.iter().enumerate();
         let (index, server) = all.find(|(index, _)| self.status_name(*index) == exposed)?;
         let tried = timeout(self.settings.list_wait, server.fetch(kind)).await;
-        let trouble = match tried {
+        let problem = match tried {
             Ok(Ok(items)) => {
                 self.learn(index, kind, &items);
                 None
             }
-            Ok(Err(trouble)) => Some(trouble),
+            Ok(Err(problem)) => Some(problem),
             Err(_) => Some(ServerProblem::connecting()),
         };
         let is_own = self.owners().get(kind, exposed).is_some();
-        (!is_own).then(|| explained(server, trouble.as_ref()))
+        (!is_own).then(|| explained(server, problem.as_ref()))
     }
 
     /// Completes an argument of a prompt or of a resource's template.
@@ -278,29 +278,29 @@ impl Hub {
 }
 
 /// Writes the result of a status tool.
-fn explained(server: &Server, trouble: Option<&ServerProblem>) -> String {
+fn explained(server: &Server, problem: Option<&ServerProblem>) -> String {
     let name = &server.name;
-    let standing = trouble.map_or_else(|| server.standing(), |trouble| trouble.standing);
-    let hint = trouble.and_then(|trouble| trouble.hint.as_deref());
+    let state = problem.map_or_else(|| server.state(), |problem| problem.state);
+    let hint = problem.and_then(|problem| problem.hint.as_deref());
     let hint = hint.map(|hint| server.hint(hint));
-    let text = match trouble {
-        None => format!("`{name}` is {standing}; list the tools again to see what it offers"),
-        Some(trouble) => {
+    let text = match problem {
+        None => format!("`{name}` is {state}; list the tools again to see what it offers"),
+        Some(problem) => {
             let hint = hint.as_deref();
             let hint = hint.map_or(String::new(), |hint| format!("\nhint: {hint}"));
-            let (code, message) = (trouble.code, &trouble.message);
-            format!("`{name}` is {standing}\nerror[{code}]: {message}{hint}")
+            let (code, message) = (problem.code, &problem.message);
+            format!("`{name}` is {state}\nerror[{code}]: {message}{hint}")
         }
     };
     let facts = json!({
         "server": name,
-        "state": standing.state.as_str(),
-        "reason": standing.reason.map(|reason| reason.as_str()),
-        "code": trouble.map(|trouble| trouble.code.as_str()),
-        "message": trouble.map(|trouble| &trouble.message),
+        "state": state.state.as_str(),
+        "reason": state.reason.map(|reason| reason.as_str()),
+        "code": problem.map(|problem| problem.code.as_str()),
+        "message": problem.map(|problem| &problem.message),
         "hint": hint,
-        "source": trouble.and_then(|trouble| trouble.source.as_ref()),
-        "fixable_by": trouble.map(|trouble| trouble.code.fixer().as_str()),
+        "source": problem.and_then(|problem| problem.source.as_ref()),
+        "fixable_by": problem.map(|problem| problem.code.fixer().as_str()),
     });
     let content = json!([{ "type": "text", "text": text }]);
     json!({ "content": content, "structuredContent": facts }).to_string()

@@ -55,7 +55,7 @@ pub(super) struct Server {
     pub(super) timeout: Duration,
     connector: Arc<dyn Connector>,
     /// Never held across an await, nor while the observer or the client is told: both may ask for
-    /// this server's standing, which takes it.
+    /// this server's state, which takes it.
     inner: Mutex<Inner>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Server {
 pub(super) struct Inner {
     session: Option<Arc<Session>>,
     attempt: Option<Attempt>,
-    trouble: Option<ServerProblem>,
+    problem: Option<ServerProblem>,
     /// Lists do not try again before this.
     quiet_until: Option<Instant>,
     /// The client was given a page to open, and waits to be told that its person is done there.
@@ -184,7 +184,7 @@ impl Server {
         let mut inner = self.lock();
         inner.quiet_until = None;
         if inner.session.is_none() {
-            inner.trouble = None;
+            inner.problem = None;
         }
     }
 
@@ -194,19 +194,19 @@ impl Server {
     }
 
     /// Returns the last failure, unless there is none or a list should connect again.
-    pub(super) fn lasting_trouble(&self) -> Option<ServerProblem> {
+    pub(super) fn lasting_problem(&self) -> Option<ServerProblem> {
         let inner = self.lock();
         let is_quiet = inner
             .quiet_until
             .is_some_and(|until| Instant::now() < until);
-        inner.trouble.clone().filter(|_| is_quiet)
+        inner.problem.clone().filter(|_| is_quiet)
     }
 
     /// Returns what the server is doing.
-    pub(super) fn standing(&self) -> ServerState {
+    pub(super) fn state(&self) -> ServerState {
         let inner = self.lock();
-        match (&inner.trouble, inner.live()) {
-            (Some(trouble), _) => trouble.standing,
+        match (&inner.problem, inner.live()) {
+            (Some(problem), _) => problem.state,
             (None, Some(_)) => ServerState::CONNECTED,
             (None, None) if inner.attempt.is_some() => ServerState::CONNECTING,
             (None, None) => ServerState::without_reason(State::Pending),
@@ -215,7 +215,7 @@ impl Server {
 
     /// Takes notice of how a request went: a session may stay open while its server refuses all.
     pub(super) fn record_result(&self, error: Option<&SessionError>) {
-        let trouble = match error {
+        let problem = match error {
             Some(SessionError::Transport(error)) if tells_of_server(error) => {
                 Some(self.explained(error))
             }
@@ -224,19 +224,19 @@ impl Server {
         };
         {
             let mut inner = self.lock();
-            if inner.live().is_none() || inner.trouble == trouble {
+            if inner.live().is_none() || inner.problem == problem {
                 return;
             }
-            inner.trouble.clone_from(&trouble);
+            inner.problem.clone_from(&problem);
         }
-        let standing = trouble.as_ref().map(|trouble| trouble.standing);
-        self.changed(standing.unwrap_or(ServerState::CONNECTED), trouble.as_ref());
+        let state = problem.as_ref().map(|problem| problem.state);
+        self.changed(state.unwrap_or(ServerState::CONNECTED), problem.as_ref());
     }
 
     /// Returns why a request failed; that of an ended connection is known only here.
-    pub(super) fn trouble_of(&self, error: &SessionError) -> ServerProblem {
+    pub(super) fn problem_of(&self, error: &SessionError) -> ServerProblem {
         let known = match error {
-            SessionError::Transport(TransportError::Closed) => self.lock().trouble.clone(),
+            SessionError::Transport(TransportError::Closed) => self.lock().problem.clone(),
             _ => None,
         };
         known.unwrap_or_else(|| self.explained_session(error))
@@ -249,7 +249,7 @@ impl Server {
             Some(explainer) => {
                 let explained = explainer(error);
                 ServerProblem {
-                    standing: explained.state,
+                    state: explained.state,
                     code: explained.code,
                     message: explained.message,
                     hint: explained.hint,
@@ -270,7 +270,7 @@ impl Server {
 
     /// Takes notice that the connection has ended; the next use makes a new one.
     pub(super) fn connection_lost(&self, reason: &TransportError) {
-        let trouble = self.explained(reason);
+        let problem = self.explained(reason);
         {
             let mut inner = self.lock();
             if !inner.session.as_ref().is_some_and(|s| s.is_closed()) {
@@ -284,10 +284,10 @@ impl Server {
                 inner.tries = 0;
             }
             inner.quiet_until = (inner.tries >= MAX_TRIES).then(|| Instant::now() + RETRY_DELAY);
-            inner.trouble = Some(trouble.clone());
+            inner.problem = Some(problem.clone());
             inner.stop_listening();
         }
-        self.changed(trouble.standing, Some(&trouble));
+        self.changed(problem.state, Some(&problem));
     }
 
     /// Ends the connection and all attempts at one.

@@ -48,7 +48,7 @@ enum Reply {
     /// One page after the other, the cursor counting them.
     Pages(Vec<String>),
     Late(Duration, String),
-    /// These messages come first, `ID` standing for the request's id.
+    /// These messages come first, `ID` state for the request's id.
     After(Vec<String>, String),
 }
 

@@ -92,7 +92,7 @@ impl Exchange {
     }
 
     /// Notes that the session is initialized; from now on its end is reported.
-    pub(super) fn greeted(&self, watch: ServerObserver) {
+    pub(super) fn initialized(&self, watch: ServerObserver) {
         let _first = self.watch.set(watch);
     }
 

@@ -54,8 +54,8 @@ impl Reader {
         self.shared.end(Phase::Closing(ending.code));
         // Reading continues, since the server may not read before it has written.
         let drained = async { while let Some(Ok(_)) = self.stream.next().await {} };
-        let goodbye = async { tokio::join!(writing, drained) };
-        drop(timeout(CLOSE_TIMEOUT, goodbye).await);
+        let closing = async { tokio::join!(writing, drained) };
+        drop(timeout(CLOSE_TIMEOUT, closing).await);
         drop(self.stream);
         let failed = self.shared.in_flight.close();
         self.shared.phase.send_replace(Phase::Done);

@@ -38,7 +38,7 @@ impl Writer {
         }
     }
 
-    /// Writes until the connection ends, then says goodbye.
+    /// Writes until the connection ends, then sends the close frame.
     pub(super) async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let phase = loop {

@@ -381,7 +381,7 @@ impl Error {
         }
         let code = self.code();
         found.stage = code.stage().unwrap_or(stage);
-        found.state = self.problem().standing;
+        found.state = self.problem().state;
         found.code = Some(code);
         found.message = chain(self);
         found.hint = self.hint();

@@ -45,7 +45,7 @@ impl Progress {
             ProgressStyle::OneLine => self.draw(),
             ProgressStyle::Lines => {
                 let (done, all) = (self.done, self.all);
-                say(&format!("{done}/{all}  {}: {}\n", row.server, row.standing));
+                say(&format!("{done}/{all}  {}: {}\n", row.server, row.state));
             }
         }
     }

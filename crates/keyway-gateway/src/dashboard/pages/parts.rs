@@ -231,11 +231,11 @@ pub(super) mod tests {
     use super::*;
 
     /// A server that nothing was tried with yet.
-    pub(in crate::dashboard::pages) fn untried(standing: ServerState) -> ServerView {
+    pub(in crate::dashboard::pages) fn untried(state: ServerState) -> ServerView {
         let mut diagnosis = Diagnosis::new("p", "s");
         diagnosis.transport = Some(Transport::Http);
         diagnosis.method = Some(Method::Static);
-        diagnosis.state = standing;
+        diagnosis.state = state;
         ServerView::new(diagnosis)
     }
 

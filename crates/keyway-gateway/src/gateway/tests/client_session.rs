@@ -13,7 +13,7 @@ impl Connector for Shut {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(async {
             let mut problem = ServerProblem::new(Code::SignInRequired, "sign-in required");
-            problem.standing = ServerState::new(State::NeedsAuth, Reason::ReauthRequired);
+            problem.state = ServerState::new(State::NeedsAuth, Reason::ReauthRequired);
             Err(problem)
         })
     }

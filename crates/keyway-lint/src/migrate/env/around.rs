@@ -11,7 +11,7 @@ use super::EnvPlan;
 use crate::readme;
 
 /// Plans `.env.example` and `.gitignore`, and names `.env` as a person would.
-pub(super) fn plan_surroundings(plugin: &Plugin, around: &PluginFiles, plan: &mut EnvPlan) {
+pub(super) fn plan_env_files(plugin: &Plugin, around: &PluginFiles, plan: &mut EnvPlan) {
     // Nothing of ours belongs there; the values are in the person's environment.
     if matches!(
         around.env_obstacle,

@@ -45,10 +45,10 @@ impl Server {
             self.lock().tries = tries;
             match self.connect().await {
                 // A server that says when to retry is not asked before.
-                Err(trouble)
+                Err(problem)
                     if was_connected
-                        && trouble.is_transient
-                        && trouble.wait.is_none()
+                        && problem.is_transient
+                        && problem.wait.is_none()
                         && tries < MAX_TRIES => {}
                 outcome => return outcome,
             }
@@ -84,7 +84,7 @@ impl Server {
             Ok(session) => {
                 inner.session = Some(Arc::clone(session));
                 inner.connected_at = Some(Instant::now());
-                inner.trouble = None;
+                inner.problem = None;
                 inner.quiet_until = None;
                 inner.retries = 0;
                 drop(inner);
@@ -94,21 +94,21 @@ impl Server {
                     self.connection_lost(&TransportError::Closed);
                 }
             }
-            Err(trouble) => {
+            Err(problem) => {
                 inner.tries = 0;
                 inner.connected_at = None;
-                inner.trouble = Some(trouble.clone());
-                let wait = trouble
+                inner.problem = Some(problem.clone());
+                let wait = problem
                     .wait
                     .unwrap_or_default()
                     .clamp(RETRY_DELAY, MAX_RETRY_DELAY);
                 inner.quiet_until = Some(Instant::now() + wait);
-                if trouble.is_transient || trouble.code == Code::UnresolvedVariable {
+                if problem.is_transient || problem.code == Code::UnresolvedVariable {
                     self.retry_later(&mut inner, wait);
                 }
                 drop(inner);
-                self.changed(trouble.standing, Some(trouble));
-                if self.can_sign_in(trouble) {
+                self.changed(problem.state, Some(problem));
+                if self.can_sign_in(problem) {
                     self.watch_for_sign_in();
                 }
             }

@@ -26,7 +26,7 @@ impl Server {
         params: &str,
     ) -> Result<ResultText, RpcError> {
         match self.forward_once(method, params).await {
-            Err(ForwardError::Server(trouble)) if self.can_sign_in(&trouble) => {
+            Err(ForwardError::Server(problem)) if self.can_sign_in(&problem) => {
                 match self.wait_for_sign_in(method, params).await? {
                     SignInOutcome::Pending(result) => return Ok(result.into()),
                     SignInOutcome::SignedIn => {}
@@ -63,14 +63,14 @@ impl Server {
                 of: of.into_inner().unwrap_or_else(PoisonError::into_inner),
             }),
             Err(SessionError::Rpc(error)) => Err(ForwardError::Answered(error)),
-            Err(error) => Err(ForwardError::Server(self.trouble_of(&error))),
+            Err(error) => Err(ForwardError::Server(self.problem_of(&error))),
         }
     }
 
     fn to_rpc_error(&self, failed: ForwardError) -> RpcError {
         match failed {
             ForwardError::Answered(error) => error,
-            ForwardError::Server(trouble) => self.refusal(&trouble),
+            ForwardError::Server(problem) => self.refusal(&problem),
         }
     }
 
@@ -83,18 +83,18 @@ impl Server {
     }
 
     /// Returns what is wrong as the answer to a request.
-    pub(in crate::aggregate) fn refusal(&self, trouble: &ServerProblem) -> RpcError {
-        let hint = trouble.hint.as_deref().map(|hint| self.hint(hint));
-        let message = with_hint(&trouble.message, hint.as_deref());
+    pub(in crate::aggregate) fn refusal(&self, problem: &ServerProblem) -> RpcError {
+        let hint = problem.hint.as_deref().map(|hint| self.hint(hint));
+        let message = with_hint(&problem.message, hint.as_deref());
         let message = about(&self.name, message);
         let data = json!({
             "server": self.name,
-            "state": trouble.standing.state.as_str(),
-            "reason": trouble.standing.reason.map(|reason| reason.as_str()),
-            "code": trouble.code.as_str(),
+            "state": problem.state.state.as_str(),
+            "reason": problem.state.reason.map(|reason| reason.as_str()),
+            "code": problem.code.as_str(),
             "hint": hint,
-            "source": trouble.source,
-            "fixable_by": trouble.code.fixer().as_str(),
+            "source": problem.source,
+            "fixable_by": problem.code.fixer().as_str(),
         });
         RpcError {
             data: serde_json::value::to_raw_value(&data).ok(),

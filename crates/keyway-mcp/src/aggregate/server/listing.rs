@@ -25,8 +25,8 @@ impl Server {
     /// Starts fetching a list. It arrives even if no request waits any more: the client is then
     /// notified.
     pub(in crate::aggregate) fn start_list(self: &Arc<Self>, kind: ListKind) -> Listing {
-        let found = match self.lasting_trouble() {
-            Some(trouble) => Err(trouble),
+        let found = match self.lasting_problem() {
+            Some(problem) => Err(problem),
             None => Ok(self.fetch_aside(kind)),
         };
         Listing {
@@ -47,7 +47,7 @@ impl Server {
         }
         let found = session.list(kind.method(), kind.key()).await;
         self.record_result(found.as_ref().err());
-        let items = found.map_err(|error| self.trouble_of(&error))?;
+        let items = found.map_err(|error| self.problem_of(&error))?;
         if let Some(memory) = self.tool_memory().filter(|_| kind == ListKind::Tools) {
             memory.remember(&items);
         }
@@ -55,25 +55,25 @@ impl Server {
     }
 
     /// Remembers what the client sees of this server.
-    pub(in crate::aggregate) fn show(&self, kind: ListKind, standing: ServerState) {
-        self.lock().shown.insert(kind, standing);
+    pub(in crate::aggregate) fn show(&self, kind: ListKind, state: ServerState) {
+        self.lock().shown.insert(kind, state);
     }
 
     /// Tells everyone of a new state; the client, if it saw another.
     pub(in crate::aggregate) fn changed(
         &self,
-        standing: ServerState,
-        trouble: Option<&ServerProblem>,
+        state: ServerState,
+        problem: Option<&ServerProblem>,
     ) {
         let observer = &self.settings.observer;
-        observer.changed(&self.name, standing, trouble);
+        observer.changed(&self.name, state, problem);
         for kind in ListKind::ALL {
             let seen = self.lock().shown.get(&kind).copied();
             let differs = seen.is_some_and(|seen| {
-                let is_there = |standing| standing == ServerState::CONNECTED;
+                let is_there = |state| state == ServerState::CONNECTED;
                 match kind {
-                    ListKind::Tools => seen != standing,
-                    _ => is_there(seen) != is_there(standing),
+                    ListKind::Tools => seen != state,
+                    _ => is_there(seen) != is_there(state),
                 }
             });
             if differs {

@@ -26,9 +26,9 @@ pub(in crate::aggregate) enum SignInOutcome {
 }
 
 impl Server {
-    /// Says whether a trouble is one that a sign-in fixes.
-    pub(in crate::aggregate) fn can_sign_in(&self, trouble: &ServerProblem) -> bool {
-        trouble.standing.state == State::NeedsAuth && self.sign_in_port().is_some()
+    /// Says whether a problem is one that a sign-in fixes.
+    pub(in crate::aggregate) fn can_sign_in(&self, problem: &ServerProblem) -> bool {
+        problem.state.state == State::NeedsAuth && self.sign_in_port().is_some()
     }
 
     /// Waits for a sign-in, showing progress; answers with the page before the client times out.
@@ -56,10 +56,10 @@ impl Server {
                         Some(Ok(())) => Ok(SignInOutcome::SignedIn),
                         // No person could be asked here: the client shows the result of a call
                         // to one who can.
-                        Some(Err(trouble)) if is_unattended(&trouble) => {
+                        Some(Err(problem)) if is_unattended(&problem) => {
                             self.pending_result(method)
                         }
-                        Some(Err(trouble)) => Err(self.refusal(&trouble)),
+                        Some(Err(problem)) => Err(self.refusal(&problem)),
                         None => Err(self.refusal(&ServerProblem::connecting())),
                     };
                 }
@@ -225,8 +225,8 @@ impl Server {
 
 /// Says whether a sign-in failed because no person could be asked here, and for nothing else: a
 /// server that refuses every token is not helped by a command.
-const fn is_unattended(trouble: &ServerProblem) -> bool {
-    matches!(trouble.code, Code::SignInRequired)
+const fn is_unattended(problem: &ServerProblem) -> bool {
+    matches!(problem.code, Code::SignInRequired)
 }
 
 fn elicitation_id(server: &str) -> String {

@@ -81,12 +81,12 @@ async fn server_that_ends_as_soon_as_it_is_listed_is_left_alone_after_five_times
 struct Diary(Mutex<Vec<String>>);
 
 impl Observer for Diary {
-    fn changed(&self, server: &str, standing: ServerState, trouble: Option<&ServerProblem>) {
-        let code = trouble.map_or("", |trouble| trouble.code.as_str());
+    fn changed(&self, server: &str, state: ServerState, problem: Option<&ServerProblem>) {
+        let code = problem.map_or("", |problem| problem.code.as_str());
         self.0
             .lock()
             .unwrap()
-            .push(format!("{server} {standing} {code}"));
+            .push(format!("{server} {state} {code}"));
     }
 }
 

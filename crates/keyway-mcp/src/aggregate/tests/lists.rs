@@ -198,7 +198,7 @@ async fn tool_of_a_server_that_is_called_status_is_its_own() {
 #[tokio::test(start_paused = true)]
 async fn server_that_is_switched_off_contributes_nothing() {
     let off = ServerProblem {
-        standing: ServerState::new(
+        state: ServerState::new(
             crate::states::State::Disabled,
             crate::states::Reason::NotConfigured,
         ),

@@ -26,9 +26,9 @@ impl SignInPort for Gate {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
             if self.is_unattended.load(Ordering::SeqCst) {
-                let trouble = ServerProblem::from(&refused());
+                let problem = ServerProblem::from(&refused());
                 let code = Code::SignInRequired;
-                return Err(ServerProblem { code, ..trouble });
+                return Err(ServerProblem { code, ..problem });
             }
             self.permits.acquire().await.unwrap().forget();
             Ok(())
