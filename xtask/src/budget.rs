@@ -57,7 +57,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     let what = "calls of `sleep` in tests, each with its reason";
     report.row(sleeps.len(), SLEEPS_IN_TESTS, what);
     let missing = reasons::missing(workspace, &paths)?;
-    let what = "locks, orderings, `select!` and times without their comment or out of their place";
+    let what = "locks, orderings, `select!`, async methods, statics and times without their comment or place";
     println!("{:>6} {:>6}  {what}", missing.len(), 0);
     missing.into_iter().for_each(|it| report.excess(it));
     report.finish()

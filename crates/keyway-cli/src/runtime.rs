@@ -2,15 +2,13 @@
 
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
-use std::thread;
 
 use keyway::in_flight::InFlight;
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
 use crate::error::CliError;
 use crate::signals;
-use crate::timeouts::{SHUTDOWN_TIMEOUT, LONGEST_RENEWAL, SILENT_RENEWAL, THREAD_KEEP_ALIVE};
+use crate::timeouts::{LONGEST_RENEWAL, SHUTDOWN_TIMEOUT, SILENT_RENEWAL};
 
 /// What this process must not end in the middle of, whichever command runs.
 pub(crate) fn in_flight() -> InFlight {
@@ -44,34 +42,14 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 pub(crate) fn block_on_to_its_end<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    let runtime = runtime().map_err(|source| CliError::SystemLimit { source })?;
-    let outcome = runtime.block_on(async {
+    let work = async {
         let outcome = work.await;
         finish_renewals().await;
         outcome
-    });
+    };
     // A thread that reads from a terminal ends with the next line; it is not waited for.
-    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-    outcome
-}
-
-/// Makes the runtime of a command: one thread, and one more for what blocks.
-///
-/// Tokio panics if the system refuses the first thread of its pool, and only queues the work if it
-/// refuses another. So the first is asked for here, where that is an error, and never let go.
-fn runtime() -> io::Result<Runtime> {
-    drop(thread::Builder::new().spawn(|| ())?.join());
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .thread_keep_alive(THREAD_KEEP_ALIVE)
-        .build()?;
-    drop(runtime.spawn(async {
-        loop {
-            drop(tokio::task::spawn_blocking(|| ()).await);
-            tokio::time::sleep(THREAD_KEEP_ALIVE / 2).await;
-        }
-    }));
-    Ok(runtime)
+    let outcome = keyway::runtime::block_on(work, SHUTDOWN_TIMEOUT);
+    outcome.map_err(|source| CliError::SystemLimit { source })?
 }
 
 /// Waits for tokens that are being renewed: their answers may be the only copies of what a server

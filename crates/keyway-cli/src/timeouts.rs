@@ -47,6 +47,3 @@ pub(crate) const KEYRING_PROMPT_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const SPINNER_DELAY: Duration = Duration::from_millis(500);
 /// How often a spinner or countdown is drawn.
 pub(crate) const FRAME_INTERVAL: Duration = Duration::from_millis(250);
-/// For a thread that does blocking work and has none; half of it later one of them gets some, so
-/// that one always stays.
-pub(crate) const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);

@@ -250,6 +250,7 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
         .run();
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     assert!(outcome.stderr.starts_with("error"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("ulimit -f"), "{}", outcome.stderr);
     // Nothing of it is left that keeps the next one from working.
     let outcome = set(&folder, "A_TOKEN", "value");
     assert_eq!(outcome.code, 0, "{}", outcome.everything());

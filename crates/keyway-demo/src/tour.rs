@@ -118,6 +118,8 @@ impl Tour {
     /// Visits one server: connects, lists its tools, calls one; `None` if there is no such server.
     ///
     /// A server that wants a sign-in waits for the person.
+    ///
+    /// Cancel safety: dropping the future ends the connection; a sign-in that was begun continues.
     pub async fn visit(&self, name: &str) -> Option<Row> {
         let mut row = Row::of(self.find(name)?);
         let visited = match self.approved(name).await {

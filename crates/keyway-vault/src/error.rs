@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use keyway_code::Code;
 use keyway_store::{BackendFailure, Damage, StoreError};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 pub use self::finding::Finding;
@@ -298,6 +299,9 @@ impl VaultError {
                 TOO_LARGE.to_owned()
             }
             Self::Database { source, .. } if source.is_full() => FULL.to_owned(),
+            Self::Database { source, .. } if source.limit == Some(GrowthLimit::FileSize) => {
+                TOO_LARGE.to_owned()
+            }
             Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
             _ => return None,
         })
@@ -331,7 +335,7 @@ impl VaultError {
             action: "be used",
             source: DatabaseError {
                 source,
-                is_full: false,
+                limit: None,
             },
         }
     }
@@ -357,10 +361,10 @@ impl VaultError {
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
                 Self::corrupt("the database file", Damage::Altered)
             }
-            code => Self::Database {
+            _ => Self::Database {
                 action,
                 source: DatabaseError {
-                    is_full: code == Some(rusqlite::ErrorCode::DiskFull),
+                    limit: GrowthLimit::of(&source),
                     source: Box::new(source),
                 },
             },
@@ -388,14 +392,45 @@ const TOO_LARGE: &str =
 #[derive(Debug)]
 pub struct DatabaseError {
     source: Box<dyn std::error::Error + Send + Sync>,
-    is_full: bool,
+    limit: Option<GrowthLimit>,
 }
+
+/// What keeps the files of a database from growing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GrowthLimit {
+    Disk,
+    /// The limit of the process on the size of files.
+    FileSize,
+}
+
+impl GrowthLimit {
+    fn of(error: &rusqlite::Error) -> Option<Self> {
+        let code = error.sqlite_error()?;
+        match code.code {
+            rusqlite::ErrorCode::DiskFull => Some(Self::Disk),
+            // SQLite does not pass on which error of the system it met: a write that fails on a disk
+            // with room, in a process with such a limit, has met the limit.
+            rusqlite::ErrorCode::SystemIoFailure if GROWING.contains(&code.extended_code) => {
+                let limit = getrlimit(Resource::Fsize).current;
+                limit.map(|_| Self::FileSize)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The calls of SQLite that make a file larger: of the database, and of the memory that it shares.
+const GROWING: [i32; 3] = [
+    rusqlite::ffi::SQLITE_IOERR_WRITE,
+    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
+    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
+];
 
 impl DatabaseError {
     /// Says whether the disk is full.
     #[must_use]
     pub const fn is_full(&self) -> bool {
-        self.is_full
+        matches!(self.limit, Some(GrowthLimit::Disk))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The ports that any process on tokio has: tasks, threads; and a clock that several share.
 
+use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 #[cfg(feature = "stdio")]
 use std::time::{Instant, SystemTime};
@@ -10,7 +12,36 @@ pub use keyway_auth::ports::{Hold, Tasks};
 #[cfg(feature = "stdio")]
 use keyway_secret::{BootTime, Clock};
 
+use tokio::runtime::Builder;
+
 use crate::in_flight::InFlight;
+use crate::timeouts::THREAD_KEEP_ALIVE;
+
+/// Runs a future on a runtime of its own: one thread, and one more for what blocks. Threads that
+/// still block afterwards are waited for at most so long.
+///
+/// Tokio panics if the system refuses the first thread of its pool, and only queues the work if it
+/// refuses another. So the first is asked for here, where that is an error, and never let go.
+///
+/// # Errors
+///
+/// Returns what the system says if it refuses a thread; the future was not polled then.
+pub fn block_on<T>(work: impl Future<Output = T>, shutdown: Duration) -> io::Result<T> {
+    drop(thread::Builder::new().spawn(|| ())?.join());
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
+        .build()?;
+    drop(runtime.spawn(async {
+        loop {
+            drop(tokio::task::spawn_blocking(|| ()).await);
+            tokio::time::sleep(THREAD_KEEP_ALIVE / 2).await;
+        }
+    }));
+    let output = runtime.block_on(work);
+    runtime.shutdown_timeout(shutdown);
+    Ok(output)
+}
 
 /// A clock that several share.
 #[cfg(feature = "stdio")]

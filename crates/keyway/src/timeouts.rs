@@ -59,3 +59,9 @@ pub(crate) const SERVER_EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
 /// For what an examination only asks to explain more: other transports, whether OAuth is offered.
 #[cfg(all(feature = "callback", feature = "vault"))]
 pub(crate) const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(8);
+
+// Running in general.
+
+/// For a thread that does blocking work and has none; half of it later one of them gets some, so
+/// that one always stays.
+pub(crate) const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);

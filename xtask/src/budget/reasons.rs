@@ -1,5 +1,6 @@
 //! Comments that say why, where a reader cannot see it: at each lock, at the ordering of each atomic
-//! and at each `select!`; and times by name, in the one `timeouts.rs` of a crate.
+//! and at each `select!`; what becomes of an async method of a library that is dropped; times by
+//! name, in the one `timeouts.rs` of a crate; and no state in statics of libraries.
 //!
 //! It reads lines as `rustfmt` writes them, not tokens: comments are what it is about. Whether a
 //! comment is true is for the reviewer.
@@ -8,6 +9,8 @@ use std::fs;
 
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
+
+use super::limits::STATICS;
 
 /// Returns what each place in `paths`, relative to the workspace, lacks.
 pub(super) fn missing(workspace: &Workspace, paths: &[String]) -> Result<Vec<String>, XtaskError> {
@@ -47,6 +50,12 @@ fn missing_in(path: &str, lines: &[&str]) -> Vec<String> {
         if code.contains("select! {") && !has_comment_at(lines, at) {
             lacks("`select!` without a comment above or first in it that says why");
         }
+        if is_library(path) && is_state(code) && !is_known_static(path, code) {
+            lacks("a static of a library that can hold state; what it is for belongs to the host");
+        }
+        if is_library(path) && code.starts_with("pub async fn ") && !tells_cancellation(lines, at) {
+            lacks("an async method without a line on its cancel safety");
+        }
         if !is_declaration(lines, at) {
             continue;
         }
@@ -58,6 +67,35 @@ fn missing_in(path: &str, lines: &[&str]) -> Vec<String> {
         }
     }
     missing
+}
+
+/// Says whether others build on a crate: a process has one program, and may have several hosts.
+fn is_library(path: &str) -> bool {
+    !path.starts_with("crates/keyway-cli/")
+}
+
+/// Says whether a line declares a static whose value can change.
+fn is_state(code: &str) -> bool {
+    let Some((head, rest)) = code.split_once("static ") else {
+        return false;
+    };
+    let is_item = head.is_empty() || (head.starts_with("pub") && head.ends_with(' '));
+    let changing = ["Cell", "Lock", "Mutex", "Atomic", "Once"];
+    let kind = rest.split_once(':').map_or("", |(_, kind)| kind);
+    let kind = kind.split('=').next().unwrap_or_default();
+    is_item && changing.iter().any(|word| kind.contains(word))
+}
+
+fn is_known_static(path: &str, code: &str) -> bool {
+    STATICS
+        .iter()
+        .any(|(file, name)| path == *file && has_word(code, &[name]))
+}
+
+/// Says whether the documentation above a line says what dropping the future does.
+fn tells_cancellation(lines: &[&str], at: usize) -> bool {
+    let above = comment_above(lines, at);
+    above.iter().any(|line| line.contains("Cancel safety:"))
 }
 
 /// Says whether a line declares a constant of a length of time.
@@ -189,6 +227,36 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert!(missing_in("crates/a/src/timeouts.rs", &lines).is_empty());
         assert!(!missing_in("crates/a/src/b/timeouts.rs", &lines).is_empty());
+    }
+
+    #[test]
+    fn statics_of_libraries_hold_no_state_but_those_that_are_listed() {
+        for text in [
+            "/// Held for one look.\nstatic A: Mutex<u8> = Mutex::new(0);\n",
+            "/// A.\npub(crate) static A: OnceLock<u8> = OnceLock::new();\n",
+            "/// A.\nstatic A: LazyLock<u8> = LazyLock::new(|| 1);\n",
+        ] {
+            assert_eq!(places(text), [2], "{text}");
+            let lines: Vec<_> = text.lines().collect();
+            let of_program = missing_in("crates/keyway-cli/src/b.rs", &lines);
+            assert!(of_program.is_empty(), "{text}");
+        }
+        let text = "static A: &[&str] = &[];\nfn f(a: &'static OnceLock<u8>) {}\n";
+        assert_eq!(places(text), NONE);
+        let lines = ["static PROCESS: LazyLock<u8> = LazyLock::new(|| 1);"];
+        let known = "crates/keyway-transport/src/message_memory.rs";
+        assert!(missing_in(known, &lines).is_empty());
+    }
+
+    #[test]
+    fn async_methods_say_what_dropping_them_does() {
+        assert_eq!(places("/// A.\npub async fn a() {}\n"), [2]);
+        for text in [
+            "/// A.\n///\n/// Cancel safety: nothing is lost.\npub async fn a() {}\n",
+            "/// A.\nasync fn a() {}\n",
+        ] {
+            assert_eq!(places(text), NONE, "{text}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use keyway_config::source::{Pointer, Source};
 use keyway_config::template::Template;
 use keyway_secret::{Secret, printable};
 
-use self::around::{add_advice, plan_readme, plan_env_files};
+use self::around::{add_advice, plan_env_files, plan_readme};
 use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, Way, fields, is_own, judge};
 use super::names::{Known, Namer, VariableNaming};

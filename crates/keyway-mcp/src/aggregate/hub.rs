@@ -282,9 +282,7 @@ impl Hub {
             });
             return Some(tool.to_string());
         }
-        let ServerProblem {
-            state, message, ..
-        } = problem;
+        let ServerProblem { state, message, .. } = problem;
         let description = format!(
             "The server `{name}` is not available ({state}): {message}. Call this to try again \
              and to learn what to do."

@@ -95,10 +95,7 @@ impl Hub {
         for (index, server) in self.servers.iter().enumerate() {
             let name = keyway_secret::printable(&server.name);
             let prefix = self.prefixes.of(index);
-            text.push_str(&format!(
-                "\n- {name} (`{prefix}__…`): {}",
-                server.state()
-            ));
+            text.push_str(&format!("\n- {name} (`{prefix}__…`): {}", server.state()));
         }
         text
     }

@@ -12,6 +12,7 @@
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, SignInStores, exchange, settle};
 use keyway_auth::ports::Carried;
@@ -24,7 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use super::message::{FromCarrier, Job, ToCarrier, read, write};
-use crate::runtime::TokioTasks;
+use crate::runtime::{TokioTasks, block_on};
 use crate::sign_in::Stores;
 use crate::timeouts::CARRIER_JOB_TIMEOUT;
 use crate::vault::KeptVault;
@@ -39,17 +40,16 @@ pub(crate) fn work(stream: StdStream) -> ! {
 fn carry(stream: StdStream) -> io::Result<()> {
     harden_self()?;
     stream.set_nonblocking(true)?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(async {
-            let _deaf = ignore_signals()?;
-            let mut stream = UnixStream::from_std(stream)?;
-            let job = timeout(CARRIER_JOB_TIMEOUT, read(&mut stream)).await??;
-            let carrier = Carrier::take(job)?;
-            carrier.serve(&mut stream).await;
-            Ok(())
-        })
+    let work = async {
+        let _ignored = ignore_signals()?;
+        let mut stream = UnixStream::from_std(stream)?;
+        let job = timeout(CARRIER_JOB_TIMEOUT, read(&mut stream)).await??;
+        let carrier = Carrier::take(job)?;
+        carrier.serve(&mut stream).await;
+        Ok(())
+    };
+    // All that has to be stored is stored by now.
+    block_on(work, Duration::ZERO)?
 }
 
 /// A service manager that stops its group sends these to every process in it, and waits.
