@@ -38,7 +38,10 @@ pub(super) const CLI_WITHOUT_COMMANDS: usize = 2_500;
 /// feature for tests has.
 pub(super) const STATICS: &[(&str, &str)] = &[
     ("crates/keyway-gateway/src/activity.rs", "FAILED"),
-    ("crates/keyway-gateway/src/gateway/client_message.rs", "TOKEN"),
+    (
+        "crates/keyway-gateway/src/gateway/client_message.rs",
+        "TOKEN",
+    ),
     ("crates/keyway-lint/src/secrets/vendor.rs", "INDEX"),
     ("crates/keyway-lint/src/secrets/vendor.rs", "VENDORS"),
     ("crates/keyway-store/src/seal.rs", "BYTES"),

@@ -15,40 +15,39 @@
 //! of this process loses none either ([`carrying`]).
 
 mod carrying;
+mod client_check;
 mod code;
 mod device;
 mod dry_run;
 mod given;
+mod pages;
 mod replace;
 mod unattended;
 
 pub(super) use self::carrying::settle;
 pub use self::dry_run::SignInPreview;
 pub use self::given::{CheckedTokens, GivenTokens};
+use self::pages::issuer_host;
 
 use std::sync::Arc;
 
 use keyway_store::{Generation, GrantKey, GrantStore, Tokens};
 use url::Url;
 
-use super::client::{Client, Origin};
+use super::client::Client;
 use super::details::{Details, SigningIn};
-use super::discovery::{Discovered, discover, is_issuers_word};
+use super::discovery::{Discovered, discover};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata::ServerMetadata;
 use super::metadata_cache::{CachePolicy, MetadataReader};
-use super::registration::{configured, given};
 use super::scope::Scopes;
-use super::settings::{
-    ClientOwner, ClientProof, DpopRule, Endpoints, GrantKind, ResourceRule, Settings,
-};
+use super::settings::{DpopRule, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint};
-use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
-use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
+use crate::error::{OAuthError, RequestTarget, SignInCause};
 use crate::jose::assertion::unix;
 use crate::observer::Topic;
-use crate::ports::{CarriedExchange, ForeignPage, HttpFailure, InteractionError};
+use crate::ports::{CarriedExchange, HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
 
 /// What led to a sign-in.
@@ -287,123 +286,6 @@ impl OAuthEngine {
         Ok(is_possible.then_some(key))
     }
 
-    /// Returns the client that needs no registration, if there is one.
-    ///
-    /// Credentials from the configuration that name no issuer belong to the first that they were
-    /// used with: a server that points elsewhere later does not get them sent there. Signing out
-    /// frees them.
-    async fn given_client(&self, server: &ServerMetadata) -> Result<Option<Client>, OAuthError> {
-        let client = given(&self.settings, server)?;
-        let settings = &self.settings;
-        if let Some(client) = &client {
-            self.check_persons_client(server)?;
-            self.check_secret_destination(server, client)?;
-        }
-        let is_named = settings.issuer.is_some()
-            || !matches!(settings.endpoints, Endpoints::Discovered)
-            || settings
-                .issuers
-                .iter()
-                .any(|(name, _)| *name == server.issuer);
-        let ours = client.as_ref().filter(|it| it.origin == Origin::Configured);
-        let Some(ours) = ours.filter(|_| !is_named) else {
-            return Ok(client);
-        };
-        let stored = self.grant.read().await?;
-        let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
-        let is_other = |before: &Details| {
-            let is_same_client = before.client_id == ours.id;
-            before.issuer != server.issuer
-                && (is_same_client || matches!(settings.grant, GrantKind::Workload(_)))
-        };
-        match before.filter(is_other) {
-            Some(before) => Err(OAuthError::ClientOfOther {
-                issuer: shown(&before.issuer),
-                found: shown(&server.issuer),
-            }),
-            None => Ok(client),
-        }
-    }
-
-    /// Refuses to use a client of the person's at a token endpoint that is the entry's word: it
-    /// gets the code and the client's secret, and on the issuer's origin it may be where any user
-    /// of the issuer can put a page.
-    fn check_persons_client(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
-        let client = configured(&self.settings, server).map(|client| &client.owner);
-        let Some(ClientOwner::Person { token_endpoint }) = client else {
-            return Ok(());
-        };
-        match &server.token_endpoint {
-            Some(found)
-                if !self.is_issuers_word(server) && token_endpoint.as_deref() != Some(found) =>
-            {
-                Err(OAuthError::EndpointOfEntry {
-                    issuer: shown(&server.issuer),
-                    found: shown(found.as_str()),
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses to send the secret of an entry's client to an origin that nothing the person has
-    /// agreed to names: the approval says which authorization server gets it, and its metadata may
-    /// put the token endpoint anywhere, and elsewhere tomorrow.
-    fn check_secret_destination(
-        &self,
-        server: &ServerMetadata,
-        client: &Client,
-    ) -> Result<(), OAuthError> {
-        let settings = &self.settings;
-        let has_secret = matches!(
-            client.proof,
-            ClientProof::Secret(_) | ClientProof::SecretFrom(_)
-        );
-        // The person named the issuer, which may have its token endpoint elsewhere; a document that
-        // only claims to be the issuer's may not.
-        let is_persons = settings.issuer.is_some()
-            || settings.issuers.iter().any(|(it, _)| *it == server.issuer);
-        let is_named = matches!(settings.endpoints, Endpoints::Fixed { .. })
-            || (is_persons && self.is_issuers_word(server));
-        let Some(token) = &server.token_endpoint else {
-            return Ok(());
-        };
-        if !has_secret || is_named || client.origin != Origin::Configured {
-            return Ok(());
-        }
-        let issuer = Url::parse(&server.issuer);
-        if issuer.is_ok_and(|issuer| issuer.origin() == token.origin()) {
-            return Ok(());
-        }
-        Err(OAuthError::SecretElsewhere {
-            issuer: shown(&server.issuer),
-            found: shown(&token.origin().ascii_serialization()),
-        })
-    }
-
-    /// Says whether what is known of an authorization server is its own word.
-    fn is_issuers_word(&self, server: &ServerMetadata) -> bool {
-        let Settings {
-            endpoints,
-            issuer_exceptions,
-            ..
-        } = &self.settings;
-        is_issuers_word(endpoints, issuer_exceptions, &server.issuer)
-    }
-
-    /// Makes a page fit to be opened; a server elsewhere may not point a browser at this machine.
-    fn page_for_person(&self, what: RequestTarget, page: &Url) -> Result<Url, OAuthError> {
-        let why = if is_loopback(page) && !is_loopback(&self.server.url) {
-            EndpointError::ThisMachine
-        } else {
-            match for_browser(page) {
-                Ok(page) => return Ok(page),
-                Err(why) => why,
-            }
-        };
-        Err(OAuthError::Endpoint { what, why })
-    }
-
     /// Makes the token endpoint of the chosen server.
     fn endpoint<'a>(
         &self,
@@ -518,50 +400,6 @@ pub(super) fn is_outdated(error: &OAuthError) -> bool {
         | OAuthError::PkceUnsupported { .. }
         | OAuthError::ClientAuthentication { .. } => true,
         _ => is_client_refused(error),
-    }
-}
-
-impl OAuthEngine {
-    /// Asks the person about a page that is neither the issuer's nor that of the host which gets
-    /// what they agree to there (threat E9): a server of a plugin could send them to another's
-    /// page, and get the code for it.
-    async fn confirm_page(&self, server: &ServerMetadata, page: &Url) -> Result<(), OAuthError> {
-        // Both were named when the entry was approved.
-        if matches!(self.settings.endpoints, Endpoints::Fixed { .. }) {
-            return Ok(());
-        }
-        let is_of = |url: &Url| url.origin() == page.origin();
-        let token = server.token_endpoint.as_ref();
-        // A document that only claims to be the issuer's may send what the issuer's page gives out
-        // anywhere.
-        let is_issuers = self.is_issuers_word(server)
-            && Url::parse(&server.issuer).is_ok_and(|issuer| is_of(&issuer));
-        if is_issuers || token.is_some_and(is_of) {
-            return Ok(());
-        }
-        let (host, issuer) = (issuer_host(page.as_str()), issuer_host(&server.issuer));
-        let redeemer = token.map_or_else(|| issuer.clone(), |url| issuer_host(url.as_str()));
-        let name = self.server.name.clone();
-        let foreign = ForeignPage::new(name, host.clone(), issuer.clone(), redeemer);
-        let is_wanted = match self.person.available() {
-            Some(interaction) => interaction.confirm_page(foreign).await,
-            None => false,
-        };
-        if is_wanted {
-            return Ok(());
-        }
-        Err(OAuthError::ForeignPage { issuer, page: host })
-    }
-}
-
-/// Returns the host of an address in ASCII, which cannot be mistaken for another.
-fn issuer_host(issuer: &str) -> String {
-    match Endpoint::parse(issuer) {
-        Ok(endpoint) => match endpoint.url().port() {
-            Some(port) => format!("{}:{port}", endpoint.host()),
-            None => endpoint.host().to_owned(),
-        },
-        Err(_) => shown(issuer),
     }
 }
 

@@ -13,7 +13,8 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 
 use super::client_entry::{self, Via};
-use super::install::{ask, data_folder, lines, machine};
+use super::client_files::{data_folder, machine};
+use super::confirmation::{ask, lines};
 use super::login::sign_in_if_needed;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;

@@ -22,8 +22,9 @@ use keyway_config::environment::{Environment, Variables};
 use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 
 use super::client_entry::{self, Via};
+use super::client_files::{data_folder, diff, difference, machine};
+use super::confirmation::{Consent, ask, lines};
 use super::env;
-use super::install::{Consent, ask, data_folder, diff, difference, lines, machine};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;

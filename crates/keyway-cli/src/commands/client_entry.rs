@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use keyway_clients::own_entries::{self, OwnEntries};
 use keyway_gateway::address::{self, DEFAULT_PORT};
 
-use super::install::this_program;
+use super::client_files::this_program;
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -36,7 +36,7 @@ impl Via {
     /// Asks which, and says what each means.
     pub(crate) fn ask(context: &CommandContext) -> Self {
         context.print_aside(WAYS);
-        match super::install::read_line().as_str() {
+        match super::confirmation::read_line().as_str() {
             "2" | "gateway" => Self::Gateway,
             "3" | "direct" => Self::Direct,
             _ => Self::Run,

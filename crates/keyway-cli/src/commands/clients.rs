@@ -9,7 +9,7 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::{Value, json};
 
-use super::install::{data_folder, machine};
+use super::client_files::{data_folder, machine};
 use super::tools::Format;
 use crate::context::CommandContext;
 use crate::error::CliError;

@@ -17,7 +17,7 @@ use keyway_config::document::Document;
 use keyway_config::portable::new_file;
 use keyway_secret::printable;
 
-use super::install::user_file;
+use super::client_files::user_file;
 use crate::arguments::selection::One;
 use crate::context::CommandContext;
 use crate::error::CliError;

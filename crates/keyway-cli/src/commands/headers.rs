@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use url::Url;
 
-use super::install::ask;
+use super::confirmation::ask;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, server_name};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;

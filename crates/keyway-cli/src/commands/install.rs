@@ -5,29 +5,28 @@
 
 mod bridges;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use keyway::load::Loaded;
 use keyway::{Error, Plugin};
-use keyway_check::diff::{Diff, TextKind};
-use keyway_clients::clients::{CLIENTS, Client, Homes, Syntax};
-use keyway_clients::install::{ClientFile, Command, Installation, OwnEntry};
+use keyway_clients::clients::Client;
+use keyway_clients::install::{Command, Installation, OwnEntry};
 use keyway_clients::own_entries::run_command;
-use keyway_clients::survey::Machine;
 use keyway_code::Exit;
 use keyway_config::dialect::{KnownPath, host_file};
-use keyway_config::source::Source;
-use keyway_secret::{printable, shell_word};
+use keyway_secret::shell_word;
 
 use self::bridges::Bridges;
+use super::client_files::{
+    Target, absolute, data_folder, diff, is_same_file, machine, project, this_program,
+};
+use super::confirmation::{Consent, lines};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
 use crate::arguments::server::{self, Chosen, ServerArgs, named};
 use crate::context::CommandContext;
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
 
@@ -53,17 +52,6 @@ pub(crate) struct Install {
     passed: Passed,
     #[command(flatten)]
     consent: Consent,
-}
-
-/// Whose file, and which of them.
-#[derive(Debug, Args)]
-pub(super) struct Target {
-    /// MCP client
-    #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name)))]
-    client: String,
-    /// Use the client's project file instead of your user file
-    #[arg(long)]
-    project: bool,
 }
 
 /// Which servers.
@@ -103,17 +91,6 @@ struct Passed {
     /// Pass this profile to `keyway run`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-}
-
-/// Whether to ask.
-#[derive(Debug, Args)]
-pub(super) struct Consent {
-    /// Do not ask for confirmation
-    #[arg(long, short, conflicts_with = "dry_run")]
-    yes: bool,
-    /// Show the changes without writing them
-    #[arg(long)]
-    dry_run: bool,
 }
 
 /// Runs the command.
@@ -286,123 +263,6 @@ impl Install {
     }
 }
 
-impl Target {
-    /// Returns the client, and where its file is.
-    pub(super) fn file(&self) -> Result<(&'static Client, PathBuf), CliError> {
-        let client = Client::by_name(&self.client).ok_or(CliError::Usage {
-            what: "no such client",
-        })?;
-        if !self.project {
-            return Ok((client, user_file(client)?));
-        }
-        let below = client.project.ok_or(CliError::Usage {
-            what: "this client has no file for a project",
-        })?;
-        Ok((client, project().join(below)))
-    }
-}
-
-/// Returns where a client keeps the person's own servers.
-pub(super) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
-    Ok((client.user)(&homes()?))
-}
-
-/// Returns the folders and variables by which clients find their files.
-fn homes() -> Result<Homes<'static>, CliError> {
-    let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
-    let config = ProcessEnvironment::config_home();
-    Ok(Homes::new(home, config, &ProcessEnvironment))
-}
-
-/// Returns where the clients of this machine look.
-pub(crate) fn machine() -> Result<Machine<'static>, CliError> {
-    Ok(Machine::new(homes()?, project()))
-}
-
-/// Returns the project that the person works on.
-fn project() -> PathBuf {
-    let here = ProcessEnvironment::current_folder();
-    keyway::load::repository_of(&here).unwrap_or(here)
-}
-
-/// Returns Keyway's folder for data.
-pub(super) fn data_folder() -> Result<PathBuf, CliError> {
-    ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })
-}
-
-impl Consent {
-    /// Shows the changes and asks; `false` if nothing may be written.
-    pub(super) fn agreed(&self, context: &CommandContext, shown: &str) -> Result<bool, CliError> {
-        if self.dry_run {
-            context.print(shown, Exit::Done)?;
-            return Ok(false);
-        }
-        if self.yes {
-            return Ok(true);
-        }
-        context.print_aside(shown);
-        if !io::stdin().is_terminal() {
-            let what = "standard input is not a terminal; use `--yes` to write without asking";
-            return Err(CliError::Usage { what });
-        }
-        let is_agreed = ask(context, "Write this?");
-        if !is_agreed {
-            context.print_aside("nothing was changed\n");
-        }
-        Ok(is_agreed)
-    }
-
-    /// Returns how a command ends that wrote nothing.
-    pub(super) const fn refused(&self) -> Exit {
-        if self.dry_run {
-            Exit::Done
-        } else {
-            Exit::Failed
-        }
-    }
-}
-
-/// Asks a question that is answered by yes or no.
-pub(super) fn ask(context: &CommandContext, question: &str) -> bool {
-    context.print_aside(&format!("{question} [y/N] "));
-    matches!(read_line().as_str(), "y" | "yes")
-}
-
-/// Reads a line of the answer to a question.
-pub(super) fn read_line() -> String {
-    let _lost = io::stderr().flush();
-    let mut line = String::new();
-    match io::stdin().lock().read_line(&mut line) {
-        Ok(_) => line.trim().to_ascii_lowercase(),
-        Err(_) => String::new(),
-    }
-}
-
-/// Shows what would change in a client's file.
-pub(super) fn diff(file: &ClientFile, own: &[&OwnEntry]) -> String {
-    let kind = match file.client().syntax {
-        Syntax::Json(_) => TextKind::Document,
-        _ => TextKind::Prose,
-    };
-    let (before, after) = file.texts();
-    // If it were masked, the person could not see what would be started.
-    let ours: Vec<String> = own.iter().flat_map(|own| own.texts()).collect();
-    difference(file.path(), (before, after), kind, &ours)
-}
-
-/// Shows what would change in a file.
-pub(super) fn difference(
-    path: &Path,
-    (before, after): (Option<&str>, &str),
-    kind: TextKind,
-    ours: &[String],
-) -> String {
-    let shown = path.to_string_lossy();
-    let before = Source::new(&shown, before.unwrap_or_default().as_bytes());
-    let after = Source::new(&shown, after.as_bytes());
-    Diff::new(&before, &after, kind).ours(ours).render()
-}
-
 /// Refuses a client's file that is the plugin's own: an entry in it would start itself.
 fn require_other_file(loaded: &Loaded, file: &Path) -> Result<(), CliError> {
     let documents = loaded.plugin.documents.iter();
@@ -411,12 +271,6 @@ fn require_other_file(loaded: &Loaded, file: &Path) -> Result<(), CliError> {
         return Err(CliError::Usage { what: OWN_FILE });
     }
     Ok(())
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let one = std::fs::canonicalize(one);
-    let other = std::fs::canonicalize(other);
-    matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Says what has to be approved before the client can use the servers.
@@ -440,14 +294,6 @@ fn approvals(
     Ok(text)
 }
 
-/// Returns the absolute path of this program.
-pub(super) fn this_program() -> Result<String, CliError> {
-    let program = ProcessEnvironment::program().ok_or(CliError::Usage {
-        what: "cannot find the path of this program",
-    })?;
-    absolute(&program)
-}
-
 /// Returns what the clients of all who work on the project start: nothing in it is only true on
 /// this machine.
 fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Command, CliError> {
@@ -468,24 +314,4 @@ fn portable(root: &Path, server: Option<&str>, work: &Installation) -> Result<Co
     Ok(run_command("keyway".to_owned(), root, server))
 }
 
-/// Returns the absolute path of something that is there, as text.
-pub(super) fn absolute(path: &Path) -> Result<String, CliError> {
-    let shown = || path.to_string_lossy().into_owned();
-    let found = std::fs::canonicalize(path).map_err(|source| {
-        let path = shown();
-        keyway::error::LoadError::Unreadable { path, source }
-    })?;
-    let text = found.into_os_string().into_string();
-    Ok(text.map_err(|_| keyway::error::LoadError::NotText { path: shown() })?)
-}
-
-/// Names files, one on each line.
-pub(super) fn lines(verb: &str, files: &[PathBuf]) -> String {
-    let lines = files
-        .iter()
-        .map(|file| format!("{verb} {}\n", printable(&file.to_string_lossy())));
-    lines.collect()
-}
-
 const OWN_FILE: &str = "the client already reads this file, because it is the plugin's own; an entry in it would start itself";
-const NO_HOME: &str = "no home folder: set `HOME`";

@@ -13,7 +13,7 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
 
-use super::install::ask;
+use super::confirmation::ask;
 use super::tools::Format;
 use super::vault::{confirm, parse_key, print_moved};
 use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};

@@ -12,7 +12,7 @@ use keyway_policy::{Policies, ToolDigest};
 use keyway_secret::printable;
 use serde_json::json;
 
-use super::install::ask;
+use super::confirmation::ask;
 use super::token::server_scope;
 use super::tools::Format;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, server_name};

@@ -6,7 +6,7 @@ use clap::Args;
 use keyway_code::Exit;
 
 use super::adopt::undo;
-use super::install::{Consent, lines};
+use super::confirmation::{Consent, lines};
 use super::service;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;

@@ -6,7 +6,7 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 
 use super::adopt::undo;
-use super::install::Consent;
+use super::confirmation::Consent;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;

@@ -31,7 +31,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
-use super::install::{machine, this_program};
+use super::client_files::{machine, this_program};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;

@@ -12,7 +12,8 @@ use keyway_config::usage;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use super::install::{Consent, absolute, difference, lines};
+use super::client_files::{absolute, difference};
+use super::confirmation::{Consent, lines};
 use super::vault::Format;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;

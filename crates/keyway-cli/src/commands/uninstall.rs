@@ -8,7 +8,8 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 
 use super::adopt::undo;
-use super::install::{Consent, Target, data_folder, diff, lines};
+use super::client_files::{Target, data_folder, diff};
+use super::confirmation::{Consent, lines};
 use crate::context::CommandContext;
 use crate::error::CliError;
 

@@ -17,7 +17,7 @@ use keyway_secret::printable;
 use self::report::{Changed, Found, Looked, VaultState};
 use self::transfer::{ImportArgs, MoveArgs};
 pub(super) use self::transfer::{confirm, parse_key, print_moved};
-use super::install::ask;
+use super::confirmation::ask;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;

@@ -4,7 +4,8 @@ use keyway_clients::install::{Receipt, Restoration};
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use super::super::install::{Consent, data_folder, diff, lines};
+use super::super::client_files::{data_folder, diff};
+use super::super::confirmation::{Consent, lines};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;

@@ -11,8 +11,10 @@ use keyway_clients::install::{
 use keyway_clients::own_entries::run_command;
 use keyway_secret::printable;
 
-use super::{Install, approvals, ask, data_folder, difference, is_same_file, this_program};
+use super::{Install, approvals};
 use crate::arguments::own_plugin;
+use crate::commands::client_files::{data_folder, difference, is_same_file, this_program};
+use crate::commands::confirmation::ask;
 use crate::commands::env;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;

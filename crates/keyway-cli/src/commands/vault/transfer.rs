@@ -12,7 +12,7 @@ use keyway_secret::printable;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::server::ServerArg;
 use crate::commands::block_on;
-use crate::commands::install::ask;
+use crate::commands::confirmation::ask;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::vault::open_vault;
