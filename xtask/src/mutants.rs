@@ -1,5 +1,6 @@
 //! `cargo xtask mutants`: small changes of the code that decides about security, each of which has to
-//! fail a unit test of its crate.
+//! fail a unit test of its crate; or, where a process shuts itself in for good, a test that starts
+//! programs.
 //!
 //! `cargo-mutants` says which changes there are; which of them are tried is chosen by a seed that is
 //! printed, so that a run can be repeated. They are made one after the other in a copy of what is in
@@ -51,7 +52,7 @@ pub(crate) fn run(workspace: &Workspace, missing: Missing, plan: Plan) -> Result
             break;
         }
         if !sound.contains(&mutant.package) {
-            if tree.test(workspace, &mutant.package)? != Outcome::Missed {
+            if !tree.is_sound(workspace, &mutant.package)? {
                 let package = mutant.package.clone();
                 return Err(XtaskError::MutantsBaseline { package });
             }
@@ -165,6 +166,15 @@ struct Position {
 }
 
 impl Mutant {
+    /// Says whether it changes what shuts a process in.
+    fn shuts_in(&self) -> bool {
+        self.package == LAUNCHER
+            && self
+                .file
+                .components()
+                .any(|part| part.as_os_str() == "launch")
+    }
+
     /// Returns the text of its file with the change made; `None` if the file is another.
     fn applied(&self, text: &str) -> Option<String> {
         let (start, end) = (self.span.start.offset(text)?, self.span.end.offset(text)?);
@@ -249,9 +259,21 @@ impl Tree {
             what: "a change is not in the copy; commit or stash first",
         })?;
         fs::write(&path, changed).map_err(XtaskError::file(&path))?;
-        let outcome = self.test(workspace, &mutant.package);
+        let outcome = self.outcome(workspace, mutant);
         fs::write(&path, text).map_err(XtaskError::file(&path))?;
         outcome
+    }
+
+    fn outcome(&self, workspace: &Workspace, mutant: &Mutant) -> Result<Outcome, XtaskError> {
+        let outcome = self.test(workspace, &mutant.package)?;
+        if outcome != Outcome::Missed || !mutant.shuts_in() {
+            return Ok(outcome);
+        }
+        // What shuts a process in does so for good, so that only programs that are started show it.
+        match succeeds(&mut self.started_programs(workspace))? {
+            true => Ok(Outcome::Missed),
+            false => Ok(Outcome::CaughtByProgram),
+        }
     }
 
     fn test(&self, workspace: &Workspace, package: &str) -> Result<Outcome, XtaskError> {
@@ -266,6 +288,30 @@ impl Tree {
         }
     }
 
+    /// A change may take away the namespace in which something is mounted: so there is another around it.
+    fn started_programs(&self, workspace: &Workspace) -> Command {
+        let mut id = child::program(workspace, "id");
+        let is_root = child::probe(id.arg("-u")).is_some_and(|id| id.trim() == "0");
+        // Others than root can mount nothing outside of a namespace.
+        let mut command = child::program(workspace, if is_root { "unshare" } else { "env" });
+        command.args(is_root.then_some("--mount"));
+        command.args(["timeout", "--kill-after=5", TEST_TIME]);
+        command.arg(child::cargo_program());
+        command.args(["test", "--quiet", "--locked", "--package", LAUNCHER]);
+        command.args(["--test", "children", "--", "isolation::", "grants::"]);
+        self.apart(&mut command);
+        command
+    }
+
+    /// Says whether all tests pass without a change.
+    fn is_sound(&self, workspace: &Workspace, package: &str) -> Result<bool, XtaskError> {
+        let is_sound = self.test(workspace, package)? == Outcome::Missed;
+        if !is_sound || package != LAUNCHER {
+            return Ok(is_sound);
+        }
+        succeeds(&mut self.started_programs(workspace))
+    }
+
     /// A change may make a loop without an end; `timeout` ends the tests with all that they started.
     fn cargo(&self, workspace: &Workspace, time: &str, package: &str) -> Command {
         let mut command = child::program(workspace, "timeout");
@@ -274,12 +320,17 @@ impl Tree {
             .arg(child::cargo_program())
             .args(["test", "--quiet", "--locked", "--lib", "--package", package])
             // What a feature switches on is changed too, and would be missed without being compiled.
-            .arg("--all-features")
+            .arg("--all-features");
+        self.apart(&mut command);
+        command
+    }
+
+    fn apart(&self, command: &mut Command) {
+        command
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_BUILD_JOBS", "1");
-        command
     }
 }
 
@@ -294,6 +345,8 @@ fn succeeds(command: &mut Command) -> Result<bool, XtaskError> {
 enum Outcome {
     /// A test failed, or did not end.
     Caught,
+    /// No unit test failed, but one that starts programs.
+    CaughtByProgram,
     /// All tests passed.
     Missed,
     /// It does not compile, and so says nothing about the tests.
@@ -304,6 +357,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Caught => "caught",
+            Self::CaughtByProgram => "caught by a program that was started",
             Self::Missed => "MISSED",
             Self::Unviable => "unviable",
         })
@@ -313,6 +367,8 @@ impl fmt::Display for Outcome {
 #[derive(Debug, Default)]
 struct Tally {
     caught: usize,
+    /// Those of the above that no unit test noticed.
+    by_programs: usize,
     unviable: usize,
     missed: Vec<String>,
 }
@@ -321,6 +377,10 @@ impl Tally {
     fn count(&mut self, outcome: Outcome, mutant: &Mutant) {
         match outcome {
             Outcome::Caught => self.caught += 1,
+            Outcome::CaughtByProgram => {
+                self.caught += 1;
+                self.by_programs += 1;
+            }
             Outcome::Unviable => self.unviable += 1,
             Outcome::Missed => self.missed.push(mutant.name.clone()),
         }
@@ -329,12 +389,16 @@ impl Tally {
     fn report(self) -> Result<(), XtaskError> {
         let Self {
             caught,
+            by_programs,
             unviable,
             missed,
         } = self;
         let run = caught + missed.len();
         let percent = (caught * 100).checked_div(run).unwrap_or(100);
-        println!("{caught} of {run} caught, {percent} %; {unviable} did not compile");
+        println!(
+            "{caught} of {run} caught, {percent} %, {by_programs} of these by programs that were \
+             started; {unviable} did not compile"
+        );
         if percent < AT_LEAST {
             return Err(XtaskError::MutantsMissed { missed });
         }
@@ -360,6 +424,8 @@ fn ensure(workspace: &Workspace, missing: Missing) -> Result<(), XtaskError> {
     crate::tools::cargo_install(workspace, "cargo-mutants", VERSION)
 }
 
+/// The crate that starts programs.
+const LAUNCHER: &str = "keyway-transport";
 /// Of those that compile, in hundredths.
 const AT_LEAST: usize = 90;
 const VERSION: &str = "27.1.0";
@@ -423,10 +489,35 @@ mod tests {
     }
 
     #[test]
+    fn what_shuts_a_process_in_is_told_by_its_folder() {
+        let of = |package: &str, file: &str| Mutant {
+            package: package.to_owned(),
+            file: PathBuf::from(file),
+            ..mutant((1, 1), (1, 1), "")
+        };
+        let tree = "crates/keyway-transport/src/launch/isolation/tree.rs";
+        assert!(of(LAUNCHER, tree).shuts_in());
+        assert!(!of(LAUNCHER, "crates/keyway-transport/src/child_env.rs").shuts_in());
+        assert!(!of("keyway-approval", "crates/keyway-approval/src/tree.rs").shuts_in());
+    }
+
+    #[test]
+    fn a_change_that_only_a_program_notices_is_caught() {
+        let mut tally = Tally::default();
+        let mutant = mutant((1, 1), (1, 1), "");
+        for outcome in [Outcome::Caught, Outcome::CaughtByProgram, Outcome::Missed] {
+            tally.count(outcome, &mutant);
+        }
+        assert_eq!((tally.caught, tally.by_programs), (2, 1));
+        assert_eq!(tally.missed.len(), 1);
+    }
+
+    #[test]
     fn nine_in_ten_have_to_be_caught() {
         let missed = |count| vec!["m".to_owned(); count];
         let tally = |caught, count| Tally {
             caught,
+            by_programs: 0,
             unviable: 3,
             missed: missed(count),
         };
