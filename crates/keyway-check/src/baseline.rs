@@ -3,56 +3,24 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CheckError;
+use crate::file_names::FileNames;
 use crate::report::identity_in;
 use crate::report::json::to_text;
 
 /// Findings that are known already, by what stays when lines move; with how often each occurs.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
-    findings: BTreeMap<String, usize>,
+    /// By file, rule and identity.
+    findings: BTreeMap<String, OfFile>,
 }
 
-/// How a record names the files of its findings.
-#[derive(Debug, Clone, Default)]
-pub struct FileNames {
-    /// The folder below which they are named; without one they are named as the call has them.
-    top: Option<PathBuf>,
-}
-
-impl FileNames {
-    /// Names files from the top of the repository that holds `record`, or from its folder, so that
-    /// it says the same wherever the program is started.
-    #[must_use]
-    pub fn beside(record: &Path) -> Self {
-        let folder = record.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
-        let top = |folder: PathBuf| keyway_files::load::repository_of(&folder).unwrap_or(folder);
-        Self {
-            top: folder.ok().map(top),
-        }
-    }
-
-    fn identity(&self, found: &Diagnostic) -> String {
-        let file = found.location.as_ref().map_or("", |it| &it.file);
-        identity_in(found, &self.name(file).unwrap_or_else(|| file.to_owned()))
-    }
-
-    /// What is not a file below the folder, such as standard input, keeps its name.
-    fn name(&self, file: &str) -> Option<String> {
-        let path = fs::canonicalize(file).ok()?;
-        let below = path.strip_prefix(self.top.as_ref()?).ok()?;
-        let parts = below
-            .components()
-            .map(|it| it.as_os_str().to_string_lossy());
-        Some(parts.collect::<Vec<_>>().join("/"))
-    }
-}
+type OfFile = BTreeMap<String, BTreeMap<String, usize>>;
 
 /// The file.
 #[derive(Serialize, Deserialize)]
@@ -78,8 +46,17 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// Returns [`CheckError::Baseline`] if it cannot be read, or is not a baseline.
+    /// Returns [`CheckError::Baseline`] if it cannot be read, or is not a baseline of this version.
     pub fn read(file: &Path) -> Result<Self, CheckError> {
+        let earlier = "written by an earlier version; `--update-baseline` writes it again";
+        Self::read_any(file)?.ok_or_else(|| CheckError::Baseline {
+            path: file.to_path_buf(),
+            source: std::io::Error::other(earlier),
+        })
+    }
+
+    /// The same; `None` for one of an earlier version, which may be replaced.
+    pub(crate) fn read_any(file: &Path) -> Result<Option<Self>, CheckError> {
         let failed = |source| CheckError::Baseline {
             path: file.to_path_buf(),
             source,
@@ -91,23 +68,43 @@ impl Baseline {
         let mut bounded = fs::File::open(file).map_err(failed)?.take(MAX_BYTES);
         let mut text = Vec::new();
         bounded.read_to_end(&mut text).map_err(failed)?;
-        let read: Result<BaselineFile<_>, _> = serde_json::from_slice(&text);
-        match read {
-            Ok(BaselineFile { findings, .. }) => Ok(Self { findings }),
-            Err(_) => Err(failed(std::io::Error::other(
-                "not a baseline that `keyway check` wrote",
-            ))),
+        let not_ours =
+            |_| failed(std::io::Error::other("not a baseline that `keyway check` wrote"));
+        let read: BaselineFile<serde_json::Value> =
+            serde_json::from_slice(&text).map_err(not_ours)?;
+        if read.version < VERSION {
+            return Ok(None);
         }
+        let findings = serde_json::from_value(read.findings).map_err(not_ours)?;
+        Ok(Some(Self { findings }))
     }
 
     /// Makes one of what was found; notes are never errors, so they are left out.
     #[must_use]
     pub fn of(found: &[Diagnostic], names: &FileNames) -> Self {
-        let mut findings = BTreeMap::new();
+        let mut findings: BTreeMap<String, OfFile> = BTreeMap::new();
         for found in found.iter().filter(|it| it.severity > Severity::Info) {
-            *findings.entry(names.identity(found)).or_default() += 1;
+            let file = names.of(found);
+            let identity = identity_in(found, &file);
+            let of_file = findings.entry(file).or_default();
+            let of_rule = of_file.entry(found.code.as_str().to_owned()).or_default();
+            *of_rule.entry(identity).or_default() += 1;
         }
         Self { findings }
+    }
+
+    /// Takes over what another records and a check does not speak of.
+    pub(crate) fn keep_rest(
+        &mut self,
+        recorded: &Self,
+        speaks_of: impl Fn(&str, &str) -> bool,
+    ) {
+        for (file, of_file) in &recorded.findings {
+            for (rule, of_rule) in of_file.iter().filter(|(rule, _)| !speaks_of(file, rule)) {
+                let own = self.findings.entry(file.clone()).or_default();
+                own.insert(rule.clone(), of_rule.clone());
+            }
+        }
     }
 
     /// Writes a file.
@@ -121,7 +118,7 @@ impl Baseline {
     )]
     pub fn write(&self, file: &Path) -> Result<(), CheckError> {
         let text = to_text(&BaselineFile {
-            version: 1,
+            version: VERSION,
             findings: &self.findings,
         });
         fs::write(file, text).map_err(|source| CheckError::Baseline {
@@ -130,27 +127,44 @@ impl Baseline {
         })
     }
 
-    /// Drops what is known, each as often as it is known.
+    /// Drops what is known, each as often as it is known. Of what is left of the record, what the
+    /// check speaks of, by file and rule, is gone.
     #[must_use]
-    pub fn apply(mut self, found: Vec<Diagnostic>, names: &FileNames) -> NewFindings {
+    pub fn apply(
+        mut self,
+        found: Vec<Diagnostic>,
+        names: &FileNames,
+        speaks_of: impl Fn(&str, &str) -> bool,
+    ) -> NewFindings {
         let before = found.len();
         let mut kept = found;
-        kept.retain(
-            |found| match self.findings.get_mut(&names.identity(found)) {
+        kept.retain(|found| {
+            let file = names.of(found);
+            let of_file = self.findings.get_mut(&file);
+            let of_rule = of_file.and_then(|it| it.get_mut(found.code.as_str()));
+            match of_rule.and_then(|it| it.get_mut(&identity_in(found, &file))) {
                 Some(count) if *count > 0 => {
                     *count -= 1;
                     false
                 }
                 _ => true,
-            },
-        );
+            }
+        });
+        let mut gone = 0;
+        for (file, of_file) in &self.findings {
+            let rules = of_file.iter().filter(|(rule, _)| speaks_of(file, rule));
+            gone += rules.map(|(_, it)| it.values().sum::<usize>()).sum::<usize>();
+        }
         NewFindings {
             suppressed: before - kept.len(),
             kept,
-            gone: self.findings.values().sum(),
+            gone,
         }
     }
 }
+
+/// By file and rule since the second.
+const VERSION: u32 = 2;
 
 /// Some hundred thousand findings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;

@@ -12,9 +12,10 @@ use keyway_files::load::{Loaded, Loader};
 use keyway_lint::check_settings::CheckSettings;
 use keyway_lint::{Context, lint, suppress};
 
-use crate::baseline::{Baseline, FileNames};
+use crate::baseline::{Baseline, NewFindings};
 use crate::earlier::Earlier;
 use crate::error::CheckError;
+use crate::file_names::FileNames;
 use crate::filter::{Filter, Filtered};
 use crate::fixes::{self, Fixed};
 use crate::report::Report;
@@ -210,7 +211,7 @@ impl Check {
             gone: 0,
             fixed,
         };
-        checked.gone = self.drop_recorded(&mut checked)?;
+        checked.gone = self.drop_recorded(&mut checked, &paths)?;
         if let Some(reference) = &self.options.known.since {
             let earlier = Earlier::at(reference)?;
             self.drop_older(&mut checked, &earlier, &paths);
@@ -219,22 +220,32 @@ impl Check {
     }
 
     /// Drops what the baseline records, and records what is there if that is wanted. Returns how
-    /// many of its findings are gone.
-    fn drop_recorded(&self, checked: &mut Checked) -> Result<usize, CheckError> {
+    /// many of its findings are gone: of files that were looked at, by rules that were applied.
+    fn drop_recorded(
+        &self,
+        checked: &mut Checked,
+        paths: &[PathBuf],
+    ) -> Result<usize, CheckError> {
         let Some((file, recorded)) = &self.baseline else {
             return Ok(0);
         };
-        let is_updated = self.options.known.is_updated;
         let names = FileNames::beside(file);
-        let now = Baseline::of(&checked.diagnostics, &names);
-        if is_updated {
-            now.write(file)?;
-        }
+        let extent = names.extent(paths);
+        let speaks_of = |file: &str, rule: &str| extent.has(file) && self.filter.has(rule);
         let recorded = match recorded {
-            Some(recorded) if !is_updated => recorded.clone(),
-            _ => now,
+            Some(recorded) if !self.options.known.is_updated => recorded.clone(),
+            recorded => {
+                let mut now = Baseline::of(&checked.diagnostics, &names);
+                if let Some(recorded) = recorded {
+                    now.keep_rest(recorded, speaks_of);
+                }
+                now.write(file)?;
+                now
+            }
         };
-        Ok(checked.keep_new(recorded, &names))
+        let found = std::mem::take(&mut checked.diagnostics);
+        let new = recorded.apply(found, &names, speaks_of);
+        Ok(checked.keep(new))
     }
 
     /// Drops what was there at another commit.
@@ -249,7 +260,9 @@ impl Check {
         earlier.rename(&mut old);
         // What an older commit had and this one has not is an improvement, not a stale record.
         let names = FileNames::default();
-        let _improved = checked.keep_new(Baseline::of(&old, &names), &names);
+        let found = std::mem::take(&mut checked.diagnostics);
+        let new = Baseline::of(&old, &names).apply(found, &names, |_, _| false);
+        let _none_gone = checked.keep(new);
     }
 
     fn loader(&self) -> Loader {
@@ -300,9 +313,8 @@ struct Findings {
 }
 
 impl Checked {
-    /// Drops what is known; returns how many of the known are gone.
-    fn keep_new(&mut self, known: Baseline, names: &FileNames) -> usize {
-        let new = known.apply(std::mem::take(&mut self.diagnostics), names);
+    /// Keeps what is new; returns how many of the known are gone.
+    fn keep(&mut self, new: NewFindings) -> usize {
         self.diagnostics = new.kept;
         self.suppressed += new.suppressed;
         new.gone
@@ -321,8 +333,12 @@ fn baseline(
         (None, Some((name, folder))) => named_by_settings(folder, name)?,
         (None, None) => return Ok(None),
     };
-    if known.is_updated && !file.exists() {
-        return Ok(Some((file, None)));
+    if known.is_updated {
+        let recorded = match file.exists() {
+            true => Baseline::read_any(&file)?,
+            false => None,
+        };
+        return Ok(Some((file, recorded)));
     }
     let recorded = Baseline::read(&file)?;
     Ok(Some((file, Some(recorded))))

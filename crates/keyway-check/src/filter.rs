@@ -21,8 +21,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn leave_out(&self, found: &Diagnostic) -> bool {
-        let code = found.code.as_str();
+    fn leave_out(&self, code: &str) -> bool {
         let is = |names: &[String]| names.iter().any(|name| name == code);
         !(self.select.is_empty() || is(&self.select)) || is(&self.ignore)
     }
@@ -71,6 +70,11 @@ impl Filter {
         })
     }
 
+    /// Says whether findings of a rule are wanted.
+    pub(crate) fn has(&self, rule: &str) -> bool {
+        !self.options.leave_out(rule) && !self.repository.leave_out(rule)
+    }
+
     /// Drops what is not wanted, and changes severities.
     ///
     /// What the repository takes away is counted: its settings are as untrusted as its files.
@@ -78,14 +82,14 @@ impl Filter {
         let mut filtered = Filtered::default();
         for mut found in found {
             let counts = found.severity > Severity::Info;
-            if self.options.leave_out(&found) {
+            let code = found.code.as_str();
+            if self.options.leave_out(code) {
                 continue;
             }
-            if self.repository.leave_out(&found) {
+            if self.repository.leave_out(code) {
                 filtered.ignored += usize::from(counts);
                 continue;
             }
-            let code = found.code.as_str();
             let changed = self.severity.iter().find(|(name, _)| name == code);
             if let Some((_, severity)) = changed {
                 let is_lowered = counts && *severity == Severity::Info;

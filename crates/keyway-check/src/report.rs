@@ -205,12 +205,7 @@ struct Text<'a> {
 }
 
 /// Names a finding by what stays when lines move: rule, file, place in the document and message.
-pub(crate) fn identity(diagnostic: &Diagnostic) -> String {
-    let location = diagnostic.location.as_ref();
-    identity_in(diagnostic, location.map_or("", |location| &location.file))
-}
-
-/// The same, with the file named in another way.
+/// `file` is its name in a record that says the same wherever the program is started.
 pub(crate) fn identity_in(diagnostic: &Diagnostic, file: &str) -> String {
     let location = diagnostic.location.as_ref();
     let pointer = location.map_or("", |location| location.pointer.as_str());

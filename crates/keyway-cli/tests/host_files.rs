@@ -47,7 +47,7 @@ fn servers_of_every_syntax_are_started_with_their_variables() {
         ),
         (
             "manifest.json",
-            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "${__dirname}/server.sh", "args": ["a"], "env": {"KEY": "${user_config.key}", "MODE": "${user_config.mode}"}}},
+            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "${__dirname}/server.sh", "args": ["a"], "env": {"KEY": "${user_config.key}", "MODE": "${user_config.mode}"}}},
                 "user_config": {"key": {"type": "string", "sensitive": true, "required": true}, "mode": {"type": "string", "default": "m"}}}"#,
         ),
     ] {
@@ -258,7 +258,7 @@ const EVERY_HOST: &[(&str, &str, &str)] = &[
     (
         "mcpb",
         "manifest.json",
-        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "${__dirname}/server.sh", "env": {"KEY": "${user_config.key}"}}}, "user_config": {"key": {"type": "string", "title": "k", "description": "d", "sensitive": true, "required": true}}}"#,
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "${__dirname}/server.sh", "env": {"KEY": "${user_config.key}"}}}, "user_config": {"key": {"type": "string", "title": "k", "description": "d", "sensitive": true, "required": true}}}"#,
     ),
     (
         "opencode",

@@ -262,6 +262,43 @@ fn a_baseline_knows_its_findings_from_every_folder() {
 }
 
 #[test]
+fn a_check_of_a_part_says_nothing_about_the_rest_of_the_baseline() {
+    let entry = r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp", "haeders": {}}}}"#;
+    let folder = Folder::new()
+        .file("a/.mcp.json", entry)
+        .file("b/.mcp.json", entry)
+        .file("known.json", "{\"version\": 1, \"findings\": {\"0\": 1}}\n");
+    let baseline = ["--baseline", "known.json"];
+    let run = |words: &[&str]| check(&folder, &[words, &baseline[..]].concat());
+    let earlier = run(&["."]);
+    assert_eq!(earlier.code, 2, "{}", earlier.everything());
+    assert!(earlier.stderr.contains("--update-baseline"), "{}", earlier.stderr);
+    assert_eq!(run(&[".", "--update-baseline"]).code, 0);
+    let whole = folder.read("known.json");
+    // Another folder, one file, one rule: what was not looked at is not gone.
+    for part in [&["a"][..], &["b/.mcp.json"], &[".", "--select", "insecure-url"]] {
+        let outcome = run(part);
+        assert_eq!(outcome.code, 0, "{part:?}: {}", outcome.everything());
+        let said = outcome.everything();
+        assert!(!said.contains("no longer there"), "{part:?}: {said}");
+        // Nor is it forgotten if only that part is recorded again.
+        assert_eq!(run(&[part, &["--update-baseline"]].concat()).code, 0);
+        assert_eq!(folder.read("known.json"), whole, "{part:?}");
+    }
+    // What is gone from the part is told, and a file that is gone counts below its folder.
+    std::fs::remove_file(folder.at("b/.mcp.json")).unwrap();
+    assert!(!run(&["a"]).stderr.contains("no longer there"));
+    let gone = run(&["."]);
+    let text = "2 findings of the baseline no longer there";
+    assert!(gone.stderr.contains(text), "{}", gone.stderr);
+    // Something else of that name is not written over.
+    let folder = folder.file("known.json", "{\"name\": \"mine\"}");
+    let refused = check(&folder, &[".", "--baseline", "known.json", "--update-baseline"]);
+    assert_eq!(refused.code, 2, "{}", refused.everything());
+    assert_eq!(folder.read("known.json"), "{\"name\": \"mine\"}");
+}
+
+#[test]
 fn only_what_a_change_introduced_is_reported_since_a_commit() {
     let entry =
         |name: &str| format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp"}}"#);

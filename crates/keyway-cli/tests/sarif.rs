@@ -77,6 +77,67 @@ fn results_point_to_rules_lines_and_columns() {
     );
 }
 
+/// Returns the fingerprint and place of each result.
+fn fingerprints(folder: &Folder, at: &str, arguments: &[&str]) -> Vec<(String, String)> {
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), &folder.at(at));
+    let call = call.args(["check", "--format", "sarif"]);
+    let outcome = call.args(arguments.iter().copied()).run();
+    let log: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap().iter();
+    let mut results: Vec<_> = results
+        .map(|result| {
+            let print = &result["partialFingerprints"]["keywayFinding/v1"];
+            let place = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+            (print.to_string(), place.to_string())
+        })
+        .collect();
+    results.sort();
+    results
+}
+
+#[test]
+fn fingerprints_are_the_same_from_every_folder_and_for_every_way_to_write_a_path() {
+    let entry = r#"{"a": {"url": "https://h.example/mcp"}, "b": {"command": "/Users/x/y"}, "a": 1}"#;
+    let marketplace = r#"{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./gone"}]}"#;
+    let folder = |is_repository: bool| {
+        let folder = Folder::new()
+            .file("sub/deep/.mcp.json", entry)
+            .file("sub/deep/.claude-plugin/plugin.json", r#"{"name": "p", "mcpServers": "./gone.json"}"#)
+            .file("sub/.claude-plugin/marketplace.json", marketplace);
+        match is_repository {
+            true => folder.repository(&[]),
+            false => folder,
+        }
+    };
+    for is_repository in [true, false] {
+        let folder = folder(is_repository);
+        let expected = fingerprints(&folder, ".", &["."]);
+        assert!(expected.len() >= 5, "{expected:#?}");
+        let absolute = folder.path().display().to_string();
+        for (at, path) in [
+            (".", "./sub"),
+            (".", absolute.as_str()),
+            ("sub", "."),
+            ("sub/deep", ".."),
+            ("sub/deep", absolute.as_str()),
+        ] {
+            let mut found = fingerprints(&folder, at, &[path]);
+            let mut expected = expected.clone();
+            if !is_repository {
+                // Without a repository there is no top from which a place could be named.
+                found.iter_mut().chain(&mut expected).for_each(|it| it.1.clear());
+            }
+            assert_eq!(found, expected, "{is_repository} {at} {path}");
+        }
+        let place = r#"{"uri":"sub/deep/.mcp.json","uriBaseId":"%SRCROOT%"}"#;
+        let is_there = expected.iter().any(|(_, it)| it == place);
+        assert_eq!(is_there, is_repository, "{expected:#?}");
+    }
+    // The same tree elsewhere, such as in another checkout.
+    let (one, other) = (folder(true), folder(true));
+    assert_eq!(fingerprints(&one, ".", &["."]), fingerprints(&other, ".", &["."]));
+}
+
 #[test]
 fn safe_fix_is_a_replacement_unless_it_touches_a_value() {
     let plain = Folder::with_entries(r#"{"s": {"command": "x",}}"#);

@@ -184,7 +184,9 @@ pub struct HostFile {
     pub holds: Holds,
     /// The syntax, where it is not the dialect's.
     pub syntax: Option<Syntax>,
-    /// Members without which the host refuses the file.
+    /// Members without which the host refuses the file: paths with dots, in which `*` is every
+    /// member of an object and `|` stands between two names of one member. Members of something
+    /// that is not there are not missed.
     pub required: &'static [&'static str],
 }
 

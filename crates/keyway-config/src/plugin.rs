@@ -206,6 +206,15 @@ impl Plugin {
         path.to_string_lossy().into_owned()
     }
 
+    /// Returns the name of a file of the plugin from its root: it is the same however the root was
+    /// written on the command line.
+    #[must_use]
+    pub fn name_below<'a>(&self, path: &'a str) -> &'a str {
+        let root = self.shown("");
+        let below = path.strip_prefix(root.as_str()).unwrap_or(path);
+        below.trim_start_matches('/')
+    }
+
     /// Returns the values of the host variables for this plugin, for display and containment.
     #[must_use]
     pub fn host_variables(&self) -> HostVariables {

@@ -123,9 +123,9 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "manifest.json",
-        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "x", "env": {"API_TOKEN": "VALUE"}}}}"#,
         "user_config",
-        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "mcp_config": {"command": "x", "env": {"API_TOKEN": "${user_config.api_token}"}}}, "user_config": {"api_token": {"type": "string", "title": "t", "description": "d", "sensitive": true, "required": true}}}"#,
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "x", "env": {"API_TOKEN": "${user_config.api_token}"}}}, "user_config": {"api_token": {"type": "string", "title": "t", "description": "d", "sensitive": true, "required": true}}}"#,
     ),
     (
         "server.json",

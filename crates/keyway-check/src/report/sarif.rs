@@ -1,6 +1,8 @@
 //! `--format sarif`: SARIF 2.1.0, for code scanning services.
 //!
 //! Text of the file itself is never part of it: no snippets, and no fix that would carry a value.
+//! Files of a repository are named from its top, as code scanning wants them, wherever the program
+//! is started; fingerprints go by these names.
 
 use std::collections::HashMap;
 
@@ -11,12 +13,14 @@ use keyway_lint::RULES;
 use keyway_lint::mask::{in_name, looks_secret};
 use serde_json::{Value, json};
 
-use super::{Report, Text, identity};
+use super::{Report, Text, identity_in};
+use crate::file_names::{from_repository, from_root};
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {
-    let texts = report.texts();
-    let results = report.diagnostics.iter().map(|found| result(found, &texts));
+    let files = Files::of(report);
+    let found = report.diagnostics.iter();
+    let results = found.map(|found| result(found, &files));
     let failures = report
         .failures
         .iter()
@@ -53,16 +57,62 @@ fn rule(rule: &keyway_lint::Rule) -> Value {
     })
 }
 
-fn result(diagnostic: &Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Value {
+/// The files that findings point into.
+struct Files<'a> {
+    texts: HashMap<&'a str, Text<'a>>,
+    /// Names from the top of the repository, of those that are in one.
+    names: HashMap<&'a str, String>,
+}
+
+impl<'a> Files<'a> {
+    fn of(report: &'a Report<'_>) -> Self {
+        let texts = report.texts();
+        let found = report.diagnostics.iter();
+        let places = found.flat_map(|found| {
+            let related = found.related.iter().map(|related| &related.location);
+            found.location.iter().chain(related)
+        });
+        let mut names = HashMap::new();
+        for place in places {
+            let file: &str = &place.file;
+            // Each file is looked up once.
+            if !names.contains_key(file) {
+                names.insert(file, from_repository(file));
+            }
+        }
+        let names = names.into_iter();
+        let names = names.filter_map(|(file, name)| Some((file, name?)));
+        Self {
+            texts,
+            names: names.collect(),
+        }
+    }
+
+    /// The name that fingerprints go by; without a repository it is good on this machine alone.
+    fn recorded(&self, file: &str) -> String {
+        let name = self.names.get(file).cloned();
+        name.unwrap_or_else(|| from_root(file))
+    }
+
+    fn artifact(&self, file: &str) -> Value {
+        match self.names.get(file) {
+            Some(name) => json!({"uri": uri(name), "uriBaseId": "%SRCROOT%"}),
+            None => json!({"uri": uri(file)}),
+        }
+    }
+}
+
+fn result(diagnostic: &Diagnostic, files: &Files<'_>) -> Value {
     let text = match &diagnostic.hint {
         Some(hint) => format!("{}\n{hint}", diagnostic.message),
         None => diagnostic.message.clone(),
     };
+    let file = diagnostic.location.as_ref().map_or("", |it| &it.file);
     let mut result = json!({
         "ruleId": diagnostic.code.as_str(),
         "level": level(diagnostic.severity),
         "message": {"text": text},
-        "partialFingerprints": {"keywayFinding/v1": identity(diagnostic)},
+        "partialFingerprints": {"keywayFinding/v1": identity_in(diagnostic, &files.recorded(file))},
     });
     let Some(object) = result.as_object_mut() else {
         return result;
@@ -71,26 +121,26 @@ fn result(diagnostic: &Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Value {
         object.insert("ruleIndex".to_owned(), json!(index));
     }
     if let Some(location) = &diagnostic.location {
-        object.insert("locations".to_owned(), json!([place(location, None)]));
+        object.insert("locations".to_owned(), json!([place(location, None, files)]));
     }
     if let Some(related) = &diagnostic.related {
-        let place = place(&related.location, Some(&related.message));
+        let place = place(&related.location, Some(&related.message), files);
         object.insert("relatedLocations".to_owned(), json!([place]));
     }
     if let Some(fix) = diagnostic
         .fix
         .as_ref()
-        .filter(|fix| is_showable(fix, texts))
+        .filter(|fix| is_showable(fix, &files.texts))
     {
-        object.insert("fixes".to_owned(), json!([changes(fix, texts)]));
+        object.insert("fixes".to_owned(), json!([changes(fix, files)]));
     }
     result
 }
 
-fn place(location: &Location, message: Option<&str>) -> Value {
+fn place(location: &Location, message: Option<&str>, files: &Files<'_>) -> Value {
     let mut place = json!({
         "physicalLocation": {
-            "artifactLocation": {"uri": uri(&location.file)},
+            "artifactLocation": files.artifact(&location.file),
             "region": {
                 "startLine": location.start.line,
                 "startColumn": location.start.column,
@@ -114,11 +164,11 @@ fn is_showable(fix: &Fix, texts: &HashMap<&str, Text<'_>>) -> bool {
     })
 }
 
-fn changes(fix: &Fix, texts: &HashMap<&str, Text<'_>>) -> Value {
+fn changes(fix: &Fix, files: &Files<'_>) -> Value {
     let changes = fix.edits.iter().filter_map(|edit| {
-        let region = region(edit.span, texts.get(&*edit.file)?);
+        let region = region(edit.span, files.texts.get(&*edit.file)?);
         Some(json!({
-            "artifactLocation": {"uri": uri(&edit.file)},
+            "artifactLocation": files.artifact(&edit.file),
             "replacements": [{
                 "deletedRegion": region,
                 "insertedContent": {"text": edit.replacement},

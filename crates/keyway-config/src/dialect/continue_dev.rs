@@ -1,7 +1,7 @@
 //! Continue.
 
 use super::HostFieldRole::{
-    Args, Bearer, Command, Cwd, Env, EnvFile, Headers, Inner, Name, Type, Url,
+    Args, Bearer, Command, Cwd, Env, Headers, Inner, Name, Type, Url,
 };
 use super::fields::{field, other};
 use super::{
@@ -15,16 +15,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     id: "continue",
     name: "Continue",
     files: &[
-        file(
-            ".continue/mcpServers/*.yaml",
-            FileScope::Project,
-            Holds::Entries,
-        ),
-        file(
-            ".continue/mcpServers/*.yml",
-            FileScope::Project,
-            Holds::Entries,
-        ),
+        block(".continue/mcpServers/*.yaml"),
+        block(".continue/mcpServers/*.yml"),
         HostFile {
             syntax: Some(Syntax::JsonWithComments),
             ..file(
@@ -33,7 +25,10 @@ pub(super) static DIALECT: Dialect = Dialect {
                 Holds::Entries,
             )
         },
-        file(".continue/config.yaml", FileScope::User, Holds::Settings),
+        HostFile {
+            required: HEAD,
+            ..file(".continue/config.yaml", FileScope::User, Holds::Settings)
+        },
     ],
     syntax: Syntax::Yaml,
     wrappers: &[&["mcpServers"]],
@@ -56,20 +51,19 @@ pub(super) static DIALECT: Dialect = Dialect {
         field("env", Env),
         field("cwd", Cwd),
         field("url", Url(None)),
-        field("headers", Headers),
         field("apiKey", Bearer),
         field("requestOptions", Inner(&[field("headers", Headers)])),
-        field("envFile", EnvFile),
         other("connectionTimeout"),
         other("faviconUrl"),
+        other("serverName"),
         other("sourceFile"),
+        other("sourceSlug"),
     ],
     oauth: &[],
     types: &[
         ("stdio", Transport::Stdio),
         ("sse", Transport::Sse),
         ("streamable-http", Transport::Http),
-        ("http", Transport::Http),
     ],
     untyped: Untyped::Inferred,
     variables: VariableSyntax::of(&[VariableForm::Expression]),
@@ -81,9 +75,25 @@ pub(super) static DIALECT: Dialect = Dialect {
     notes: &[
         "In YAML `mcpServers` is a list whose entries have a `name`; in JSON it is a map, and \
          `${NAME}` is replaced in `env` alone.",
+        "A file of YAML needs `name` and `version` at its top. Headers stand in `requestOptions`; in \
+         the entry itself they are not read.",
     ],
-    sources: &["https://docs.continue.dev/customize/deep-dives/mcp"],
+    sources: &[
+        "https://docs.continue.dev/customize/deep-dives/mcp",
+        "https://github.com/continuedev/continue/blob/main/packages/config-yaml/src/schemas",
+    ],
 };
+
+/// A file of servers and nothing else.
+const fn block(path: &'static str) -> HostFile {
+    HostFile {
+        required: HEAD,
+        ..file(path, FileScope::Project, Holds::Entries)
+    }
+}
+
+/// What every file of YAML has at its top; `schema` may be left out.
+const HEAD: &[&str] = &["name", "version"];
 
 /// Its JSON files, which take over the form of other hosts. Each entry is turned into one of YAML,
 /// and on the way `${NAME}` becomes a secret in `env` and nowhere else; a reference in the form of

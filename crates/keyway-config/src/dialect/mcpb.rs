@@ -1,6 +1,6 @@
 //! The manifest of an MCP bundle (`.mcpb`, once `.dxt`), which Claude Desktop installs.
 
-use super::HostFieldRole::{Args, Command, Cwd, Env};
+use super::HostFieldRole::{Args, Command, Env};
 use super::fields::{field, other};
 use super::{Asks, Dialect, Holds, Layout, Place, Syntax, Unset, Untyped, whole_file};
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
@@ -12,7 +12,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[whole_file(
         "manifest.json",
         Holds::Settings,
-        &["name", "version", "description", "author", "server"],
+        &[
+            "manifest_version|dxt_version",
+            "name",
+            "version",
+            "description",
+            "author",
+            "author.name",
+            "server",
+            "server.type",
+            "server.entry_point",
+            "user_config.*.type",
+            "user_config.*.title",
+            "user_config.*.description",
+        ],
     )],
     syntax: Syntax::Json,
     wrappers: &[&["server", "mcp_config"]],
@@ -27,7 +40,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         field("command", Command),
         field("args", Args),
         field("env", Env),
-        field("cwd", Cwd),
         other("platform_overrides"),
     ],
     oauth: &[],
@@ -36,10 +48,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableSyntax::of(&[VariableForm::UserConfig]).with(&[
         ("__dirname", KnownValue::Variable("HOST_PLUGIN_ROOT")),
         ("HOME", KnownValue::Variable("HOME")),
+        ("DESKTOP", KnownValue::Variable("XDG_DESKTOP_DIR")),
+        ("DOCUMENTS", KnownValue::Variable("XDG_DOCUMENTS_DIR")),
+        ("DOWNLOADS", KnownValue::Variable("XDG_DOWNLOAD_DIR")),
         ("pathSeparator", KnownValue::Text("/")),
         ("/", KnownValue::Text("/")),
     ]),
-    expands: &[Place::Command, Place::Args, Place::Env, Place::Cwd],
+    expands: &[Place::Command, Place::Args, Place::Env],
     unset: Unset::Literal,
     asks: Asks::UserConfig,
     same_name: "a bundle has one server",
@@ -47,9 +62,13 @@ pub(super) static DIALECT: Dialect = Dialect {
               is asked for.",
     notes: &[
         "Variables of the environment are not replaced at all.",
-        "Keyway reads the manifest of an unpacked bundle, and leaves out a bundle that a plugin of \
-         Claude Code names. `${DESKTOP}`, `${DOCUMENTS}` and \
-         `${DOWNLOADS}`, `platform_overrides` and values of several words are not supported.",
+        "`keyway check` reads the manifest inside of a bundle; `keyway run` starts the server of an \
+         unpacked one. A bundle that a plugin of Claude Code names is checked and not started.",
+        "`platform_overrides` and values of several words have no effect in Keyway. A bundle of type \
+         `uv` needs no `mcp_config`, and Keyway does not start it then.",
     ],
-    sources: &["https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md"],
+    sources: &[
+        "https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md",
+        "https://github.com/modelcontextprotocol/mcpb/blob/main/src/schemas/0.4.ts",
+    ],
 };

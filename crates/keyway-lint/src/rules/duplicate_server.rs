@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             continue;
         }
         let name = shown(&entry.name);
-        let file = shown(winner.source.path());
+        let file = shown(context.plugin.name_below(winner.source.path()));
         let message = format!("`{name}` is not used, since `{file}` declares it as well");
         report
             .at(&document.source, entry.name_span, &entry.pointer, message)

@@ -37,7 +37,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             );
             report
                 .field(document, server, field, message)
-                .hint("write it as an object: `{\"command\": [\"…\"], \"refresh\": \"request\"}`");
+                .hint(
+                    "for Keyway write it as an object: `{\"command\": [\"…\"], \"refresh\": \
+                     \"request\"}`; Claude Code reads only a string",
+                );
         }
     }
 }

@@ -13,7 +13,7 @@ use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{in_own_syntax, is_reported_as_secret, named};
 use super::{Context, Report, Rule};
-use crate::secrets::{self, is_credential_name, names_header};
+use crate::secrets::{self, goes_on, is_credential_name, names_header};
 
 pub(super) const RULE: Rule = Rule {
     id: Code::LiteralInCredentialPlace,
@@ -61,8 +61,19 @@ fn is_variable(name: &str, field: &Field) -> bool {
     field.template.is_literal()
         && is_credential_name(name)
         && !names_header(name, text)
+        && !(goes_on(name) && is_words(text))
         && !(text.is_empty() || is_switch || is_place || secrets::is_placeholder(text))
         && !is_told_elsewhere(field, false)
+}
+
+/// Says whether a value is nothing but words, such as `winter-party`.
+fn is_words(text: &str) -> bool {
+    let is_word = |word: &str| {
+        let mut letters = word.bytes();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && letters.all(|letter| letter.is_ascii_lowercase())
+    };
+    text.split(['-', '_', '.', ' ']).all(is_word)
 }
 
 /// Says whether another rule speaks of the value: it is a placeholder, or a reference.
@@ -85,6 +96,8 @@ mod tests {
             r#""url": "https://h.example", "headers": {"Authorization": "Bearer mytoken"}"#,
             r#""url": "https://h.example", "headers": {"X-API-Key": "abc123"}"#,
             r#""command": "x", "env": {"SEARCH_TOKEN": "acme-team"}"#,
+            r#""command": "x", "env": {"API_KEY_ACME": "abc123"}"#,
+            r#""command": "x", "env": {"SECRET_SANTA": "wInTeR-pArTy"}"#,
         ] {
             assert_eq!(pointers(ID, &entry(fields)).len(), 1, "{fields}");
         }
@@ -97,6 +110,7 @@ mod tests {
             r#""url": "https://h.example", "headers": {"Authorization": "Bearer YOUR_TOKEN"}"#,
             r#""command": "x", "env": {"USE_TOKEN": "true", "API_KEY": "", "TOKEN_FILE": "/run/token"}"#,
             r#""command": "x", "env": {"A_TOKEN": "$A_TOKEN", "B_TOKEN": "changeme"}"#,
+            r#""command": "x", "env": {"SECRET_SANTA": "winter-party", "TOKEN_RING_MODE": "Blue team"}"#,
             r#""command": "x", "env": {"VAULT_KEY": "secret/data/app#token", "API_KEY_HEADER": "X-Key"}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");

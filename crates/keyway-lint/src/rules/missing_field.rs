@@ -5,9 +5,9 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::{Constant, Dialect, HostFieldRole};
 use keyway_config::document::{Document, DocumentKind, Entry, Wrapper};
 use keyway_config::json::Object;
-use keyway_config::source::Pointer;
+use keyway_config::source::{Pointer, Span};
 
-use super::walk::{is_left_out, objects};
+use super::walk::{is_left_out, objects, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -40,19 +40,43 @@ fn check_file(document: &Document, report: &mut Report<'_>) {
     if !is_certain {
         return;
     }
-    for key in file.required {
-        if root.get(key).is_none() {
-            let message = format!("`{key}` is missing; {} requires it", document.dialect.name);
+    for path in file.required {
+        let mut objects: Vec<Place<'_>> = vec![(root, node.span.at_start(), Pointer::default())];
+        let (outer, key) = path.rsplit_once('.').unwrap_or(("", path));
+        for name in outer.split('.').filter(|name| !name.is_empty()) {
+            objects = objects.iter().flat_map(|at| below(at, name)).collect();
+        }
+        let names = || key.split('|');
+        for (object, span, pointer) in &objects {
+            if names().any(|name| object.get(name).is_some()) {
+                continue;
+            }
+            let key = names().next().unwrap_or(key);
+            let name = document.dialect.name;
+            let message = format!("`{key}` is missing; {name} requires it");
+            let place = match pointer.as_str().rsplit_once('/') {
+                Some((_, outer)) => format!("to `{}`", shown(outer)),
+                None => "at the top of the file".to_owned(),
+            };
             report
-                .at(
-                    &document.source,
-                    node.span.at_start(),
-                    &Pointer::default(),
-                    message,
-                )
-                .hint(format!("add `{key}` at the top of the file"));
+                .at(&document.source, *span, pointer, message)
+                .hint(format!("add `{key}` {place}"));
         }
     }
+}
+
+/// An object of a file, with where it is reported.
+type Place<'a> = (&'a Object, Span, Pointer);
+
+/// Returns the objects under a name in an object; `*` is any name.
+fn below<'a>((object, _, pointer): &Place<'a>, name: &str) -> Vec<Place<'a>> {
+    let members = object.members.iter();
+    let members = members.filter(|member| name == "*" || member.key == name);
+    let found = members.filter_map(|member| {
+        let inner = member.value.as_object()?;
+        Some((inner, member.key_span, pointer.child(&member.key)))
+    });
+    found.collect()
 }
 
 fn check_entry(document: &Document, entry: &Entry, object: &Object, report: &mut Report<'_>) {
@@ -161,6 +185,35 @@ mod tests {
                     "add `version` at the top of the file",
                 ],
                 r#"{"name": "s", "version": "1.0.0", "mcpServers": {"s": {"command": "x"}}}"#,
+            ),
+            (
+                ".continue/mcpServers/a.yaml",
+                "mcpServers:\n  - name: s\n    command: x\n",
+                &[
+                    "add `name` at the top of the file",
+                    "add `version` at the top of the file",
+                ],
+                "name: a\nversion: 0.0.1\nmcpServers:\n  - name: s\n    command: x\n",
+            ),
+            (
+                "manifest.json",
+                r#"{"name": "s", "version": "1.0.0", "description": "d", "author": {}, "server": {"mcp_config": {"command": "x"}}, "user_config": {"key": {"type": "string"}}}"#,
+                &[
+                    "add `manifest_version` at the top of the file",
+                    "add `name` to `author`",
+                    "add `type` to `server`",
+                    "add `entry_point` to `server`",
+                    "add `title` to `key`",
+                    "add `description` to `key`",
+                ],
+                r#"{"dxt_version": "0.1", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node", "entry_point": "s.js", "mcp_config": {"command": "x"}}, "user_config": {"key": {"type": "string", "title": "t", "description": "d"}}}"#,
+            ),
+            // What is not there at all is missed once.
+            (
+                "manifest.json",
+                r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "server": {"type": "node", "entry_point": "s.js", "mcp_config": {"command": "x"}}}"#,
+                &["add `author` at the top of the file"],
+                r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node", "entry_point": "s.js", "mcp_config": {"command": "x"}}}"#,
             ),
         ] {
             let of = |text: &str| hints(&Plugin::from_text("/p", path, text));

@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         if is_configured && Method::declared(server) == Method::OAuth {
             let message = format!(
                 "`{}` does not say which permissions are needed",
-                readme.path()
+                context.plugin.name_below(readme.path())
             );
             report
                 .field(document, server, &remote.url, message)

@@ -39,7 +39,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             continue;
         }
         let message = match readme {
-            Some(readme) => format!("variable `{name}` is not mentioned in `{}`", readme.path()),
+            Some(readme) => format!(
+                "variable `{name}` is not mentioned in `{}`",
+                context.plugin.name_below(readme.path())
+            ),
             None => format!("variable `{name}` is not documented: the plugin has no README"),
         };
         report

@@ -27,6 +27,14 @@ pub(crate) fn names_header(name: &str, value: &str) -> bool {
         && value.split('-').all(is_part)
 }
 
+/// Whether the name of a credential goes on behind the word for it, as `SECRET_SANTA` does, so that it
+/// may be about something else.
+pub(crate) fn goes_on(name: &str) -> bool {
+    let mut words = meaningful_words(name);
+    let last = words.pop();
+    last.is_some_and(|last| promise_of(&last, words.last().map(String::as_str)).is_none())
+}
+
 /// What a credential name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {
@@ -86,10 +94,7 @@ pub(super) fn classify(name: &str) -> Option<Promise> {
     if name.len() > LONGEST_NAME || matches!(name, "PWD" | "OLDPWD") {
         return None;
     }
-    let mut words = words(name);
-    while words.len() > 1 && words.last().is_some_and(|last| is_noise(last)) {
-        words.pop();
-    }
+    let words = meaningful_words(name);
     let last = words.last()?;
     if NEUTRAL_ENDINGS.contains(&last.as_str()) {
         return None;
@@ -153,6 +158,15 @@ pub(super) fn words(name: &str) -> Vec<String> {
         previous = c;
     }
     push_word(&mut words, &mut word);
+    words
+}
+
+/// The same without endings that say nothing.
+fn meaningful_words(name: &str) -> Vec<String> {
+    let mut words = words(name);
+    while words.len() > 1 && words.last().is_some_and(|last| is_noise(last)) {
+        words.pop();
+    }
     words
 }
 

@@ -56,6 +56,7 @@ pub(super) fn check_additions(
         };
         add(report, document, (entry, object, member), judged);
     }
+    check_helper(document, entry, object, report);
     // A switch that is off in the file leaves the server on in the host.
     let server = entry.server.as_ref();
     if !server.is_ok_and(|server| server.disabled) {
@@ -72,6 +73,28 @@ pub(super) fn check_additions(
         };
         add(report, document, (entry, object, member), judged);
     }
+}
+
+/// Reports the object form of `headersHelper`, which Claude Code refuses.
+fn check_helper(document: &Document, entry: &Entry, object: &Object, report: &mut Report<'_>) {
+    let Some(member) = object.get("headersHelper") else {
+        return;
+    };
+    // `${HOST_…}` is the contract's: what names it is not written for Claude Code.
+    let text = document.source.slice(member.value.span);
+    if member.value.as_object().is_none() || text.contains("${HOST_") {
+        return;
+    }
+    let message = "`headersHelper` is an object, for which Claude Code skips the entry";
+    let pointer = entry.pointer.child("headersHelper");
+    report
+        .at(&document.source, member.value.span, &pointer, message)
+        .server(&entry.name)
+        .severity(Severity::Warning)
+        .hint(
+            "Keyway reads it; for Claude Code write the command as one string, which it runs once \
+             per connection",
+        );
 }
 
 /// What is to be told of a field.
@@ -97,6 +120,13 @@ fn judge(dialect: &'static Dialect, object: &Object, key: &str) -> Judged {
         };
     }
     if let Some((other, role)) = meaning_elsewhere(dialect, key) {
+        if let Some((outer, inner)) = inner(dialect, role) {
+            return Judged {
+                severity: Severity::Warning,
+                hint: format!("{name} reads it as `{inner}` in `{outer}`"),
+                rename: None,
+            };
+        }
         return match dialect.key(role).filter(|own| object.get(own).is_none()) {
             Some(own) => Judged {
                 severity: Severity::Warning,
@@ -128,6 +158,18 @@ fn judge(dialect: &'static Dialect, object: &Object, key: &str) -> Judged {
             rename: None,
         },
     }
+}
+
+/// Returns where in an object of the entry the host has such a field: that object, and its key there.
+fn inner(dialect: &Dialect, role: HostFieldRole) -> Option<(&'static str, &'static str)> {
+    let mut fields = dialect.fields.iter();
+    fields.find_map(|field| match field.role {
+        HostFieldRole::Inner(inner) => {
+            let inner = inner.iter().find(|inner| inner.role == role)?;
+            Some((field.key, inner.key))
+        }
+        _ => None,
+    })
 }
 
 /// Finds another host that reads the key, and what it is there.
@@ -225,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_the_host_has_further_in_is_named_there() {
+        let text = "name: a\nversion: 0.0.1\nmcpServers:\n  - name: s\n    url: https://h.example\n    headers:\n      A: b\n    type: http\n";
+        let plugin = Plugin::from_text("/p", ".continue/mcpServers/a.yaml", text);
+        let found = findings("unknown-field", &plugin).remove(0);
+        assert_eq!(found.severity, Severity::Warning);
+        let hint = "Continue reads it as `headers` in `requestOptions`";
+        assert_eq!(found.hint.as_deref(), Some(hint));
+        // Its schema has another word for the transport, and refuses the file for this one.
+        let found = findings("unknown-type", &plugin);
+        let hint = "Continue knows `stdio`, `sse`, `streamable-http`";
+        assert_eq!(found[0].hint.as_deref(), Some(hint));
+    }
+
+    #[test]
     fn a_field_of_toml_is_renamed_and_one_that_is_owned_is_removed() {
         let text = "[mcp_servers.s] # mine\nurl = \"https://h.example\"\nheaders = { X-A = \"b\" }\n\n[mcp_servers.t]\nurl = \"https://h.example\"\n\n[mcp_servers.t.http_headers]\nContent-Type = \"a/b\"\nX-A = \"b\"\n";
         let plugin = Plugin::from_text("/plugin", ".codex/config.toml", text);
@@ -267,6 +323,22 @@ mod tests {
             let entry = format!(r#"{{"command": "x", {harmless}}}"#);
             assert!(found(".mcp.json", &entry).is_empty(), "{harmless}");
         }
+    }
+
+    #[test]
+    fn a_helper_that_claude_code_refuses_is_reported_in_its_files_alone() {
+        let of = |path: &str, helper: &str| {
+            let text = format!(
+                r#"{{"mcpServers": {{"s": {{"type": "http", "url": "https://h.example", "headersHelper": {helper}}}}}}}"#
+            );
+            findings("unknown-field", &Plugin::from_text("/p", path, &text)).len()
+        };
+        let object = r#"{"command": ["./h.sh"], "refresh": "request"}"#;
+        assert_eq!(of(".mcp.json", object), 1);
+        assert_eq!(of("servers.json", object), 0);
+        assert_eq!(of(".mcp.json", r#""./h.sh""#), 0);
+        let own = r#"{"command": ["${HOST_PLUGIN_ROOT}/h.sh"], "refresh": "request"}"#;
+        assert_eq!(of(".mcp.json", own), 0, "it is for the contract's own hosts");
     }
 
     #[test]
