@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use keyway::Host;
 use keyway_config::diagnostic::Diagnostic;
+use keyway_config::dialect::is_in_bundle;
 use keyway_config::edit::Applicability;
 use keyway_files::error::LoadError;
 use keyway_files::load::tree::in_parallel;
@@ -297,7 +298,14 @@ impl Check {
             Some(variables) => lint(&context.with_scope(variables.scope())),
             None => lint(&context),
         };
-        let applied = suppress::apply(plugin, found, pedantic);
+        let mut applied = suppress::apply(plugin, found, pedantic);
+        for found in &mut applied.kept {
+            let file = found.location.as_ref().map_or("", |it| &it.file);
+            // What is wrong in a bundle is repaired where it is packed from.
+            if is_in_bundle(file) {
+                found.fix = None;
+            }
+        }
         Findings {
             kept: applied.kept,
             suppressed: applied.suppressed,

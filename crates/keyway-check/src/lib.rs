@@ -9,6 +9,7 @@
 //! it may hold the very secret that a finding is about.
 
 mod baseline;
+mod bundles;
 pub mod changes;
 mod check;
 pub mod diff;

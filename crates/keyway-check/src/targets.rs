@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use keyway_files::error::LoadError;
-use keyway_files::load::tree::Exclusions;
+use keyway_files::load::tree::{Exclusions, in_parallel};
 use keyway_files::load::{Loaded, Loader};
+
+use crate::bundles;
 
 /// Something to check.
 #[derive(Debug)]
@@ -76,13 +78,15 @@ pub(crate) fn read(loader: &Loader, inputs: Vec<Input>, exclusions: Option<&Excl
         Input::Text(_) => None,
     });
     targets.paths.extend(paths);
-    let files = targets.paths.iter().filter(|path| !path.is_dir());
+    let files = targets.paths.iter();
+    let files = files.filter(|path| !path.is_dir() && !bundles::is_one(path));
     let files: Vec<PathBuf> = files.cloned().collect();
     let mut files = loader.load_all(&files).into_iter();
     for input in inputs {
         match input {
             Input::Text(loaded) => targets.add(*loaded),
             Input::Path(path) if path.is_dir() => targets.folder(loader, &path, exclusions),
+            Input::Path(path) if bundles::is_one(&path) => targets.add(bundles::read(loader, &path)),
             Input::Path(_) => {
                 if let Some(file) = files.next() {
                     targets.add(file);
@@ -114,9 +118,13 @@ impl Targets {
         self.excluded += excluded.into_inner();
         match tree {
             Ok(tree) => {
+                let bundles = bundles::all(tree.bundles, &tree.plugins);
                 self.plugins.extend(tree.plugins);
                 self.failures.extend(tree.failures);
                 self.is_cut |= tree.is_cut;
+                for read in in_parallel(&bundles, |path| bundles::read(loader, path)) {
+                    self.add(read);
+                }
             }
             Err(error) => self.failures.push(error),
         }

@@ -269,7 +269,7 @@ fn settings_of_the_repository_cannot_hide_that_they_hide_something() {
 
 #[test]
 fn settings_name_no_file_outside_and_no_file_without_an_end() {
-    let outside = Folder::new().file("known.json", r#"{"version": 1, "findings": {}}"#);
+    let outside = Folder::new().file("known.json", r#"{"version": 2, "findings": {}}"#);
     let folder = Folder::new().file(".mcp.json", SECRET);
     let outside = outside.at("known.json").display().to_string();
     symlink("/dev/zero", folder.at("zero.json")).unwrap();

@@ -12,6 +12,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use keyway_testkit::{Folder, Keyway, Outcome};
@@ -113,6 +114,70 @@ fn a_marketplace_is_checked_with_its_plugins() {
             .count(),
         1
     );
+}
+
+/// Packs a manifest into a bundle.
+fn bundle(manifest: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
+    for (name, content) in [("server/index.js", "run()"), ("manifest.json", manifest)] {
+        let (mut entry, config) = archive.new_file(name).start().unwrap();
+        let mut data = config.wrap(&mut entry);
+        data.write_all(content.as_bytes()).unwrap();
+        let (_, descriptor) = data.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    bytes
+}
+
+#[test]
+fn the_manifest_inside_of_a_bundle_is_checked_and_nothing_is_unpacked() {
+    let manifest = |env: &str| {
+        format!(
+            r#"{{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {{"name": "a"}},
+              "server": {{"type": "node", "entry_point": "server/index.js",
+                "mcp_config": {{"command": "node", "args": ["${{__dirname}}/server/index.js"], "env": {env}}}}},}}"#
+        )
+    };
+    let literal = bundle(&manifest(r#"{"API_TOKEN": "not-a-real-token-4711"}"#));
+    let folder = Folder::new()
+        .file(".gitignore", "dist/\n")
+        .file(
+            "plugins/p/.claude-plugin/plugin.json",
+            r#"{"name": "p", "mcpServers": ["./dist/s.mcpb", "./packed.mcpb"]}"#,
+        )
+        .file("plugins/p/dist/s.mcpb", &literal)
+        .file("plugins/p/packed.mcpb", &literal)
+        .file("old.dxt", bundle(r#"{"name": "o", "server": {"mcp_config": {"command": "x"}}}"#))
+        .file("lfs.mcpb", "version https://git-lfs.github.com/spec/v1\n")
+        .repository(&[]);
+    let outcome = check(&folder, &[".", "--fix", "--format", "json"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(!outcome.everything().contains("4711"), "the value is shown");
+    let found = codes(&outcome);
+    let has = |file: &str, code: &str| {
+        let it = (format!("{file}/manifest.json"), code.to_owned());
+        found.iter().filter(|found| **found == it).count()
+    };
+    // Also one that version control ignores, since the plugin names it; each once.
+    assert_eq!(has("plugins/p/dist/s.mcpb", "literal-secret"), 1, "{found:?}");
+    assert_eq!(has("plugins/p/packed.mcpb", "literal-secret"), 1, "{found:?}");
+    assert_eq!(has("old.dxt", "missing-field"), 6, "{found:?}");
+    let lfs = |(file, _): &(String, String)| file.starts_with("lfs.mcpb");
+    assert!(!found.iter().any(lfs), "{found:?}");
+    assert!(std::fs::read(folder.at("plugins/p/dist/s.mcpb")).unwrap() == literal);
+    assert!(!folder.at("plugins/p/server").exists(), "it was unpacked");
+    // Named on the command line, also by another way to write its path, and known from then on.
+    let update = ["old.dxt", "--baseline", "known.json", "--update-baseline"];
+    assert_eq!(check(&folder, &update).code, 0);
+    let known = check(&folder, &["./plugins/../old.dxt", "--baseline", "known.json"]);
+    assert_eq!(known.code, 0, "{}", known.everything());
+    // What is not a bundle says so.
+    let folder = folder.file("broken.mcpb", "{}");
+    let broken = check(&folder, &["broken.mcpb"]);
+    assert_eq!(broken.code, 1, "{}", broken.everything());
+    assert!(broken.everything().contains("not a zip archive"), "{}", broken.everything());
 }
 
 #[test]

@@ -32,7 +32,9 @@ use crate::json::Object;
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
-pub use self::detect::{Detected, detect, folders_above, has_marks, host_file, is_copy};
+pub use self::detect::{
+    Detected, detect, folders_above, has_marks, host_file, is_bundle, is_copy, is_in_bundle,
+};
 pub use self::fields::{HostField, HostFieldRole};
 
 /// Every dialect, in the order of the alphabet.

@@ -42,6 +42,8 @@
 //! ```
 
 pub mod address;
+#[cfg(feature = "bundles")]
+pub mod bundle;
 pub mod declared;
 pub mod diagnostic;
 pub mod dialect;

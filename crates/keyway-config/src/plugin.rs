@@ -55,7 +55,8 @@ pub enum Reference {
     Missing,
     /// It is not a `.json` file.
     NotJson,
-    /// It is an MCP bundle of the plugin, or the address of one: its host unpacks it, and we do not.
+    /// It is an MCP bundle of the plugin, or the address of one: its host unpacks and starts it; here
+    /// its manifest is checked, if it is a file.
     Bundle,
     /// It lies outside of the plugin root, links followed, and was not opened.
     OutsidePlugin,

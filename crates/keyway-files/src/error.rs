@@ -76,7 +76,9 @@ impl LoadError {
                 Some("name a file or the folder of a plugin that is there".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8, at most 1 MiB".to_owned()),
-            Self::Unreadable { .. } => Some("check who may read it: ls -l".to_owned()),
+            // What is wrong with the content, the source says.
+            Self::Unreadable { source, .. } => (source.kind() != io::ErrorKind::Other)
+                .then(|| "check who may read it: ls -l".to_owned()),
         }
     }
 

@@ -327,6 +327,22 @@ pub fn is_copy(path: &str) -> bool {
     words.any(|word| matches!(word, "example" | "sample" | "template" | "tmpl" | "dist"))
 }
 
+/// Says whether a path names an MCP bundle, by its present or its old ending.
+#[must_use]
+pub fn is_bundle(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ["mcpb", "dxt"]
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// Says whether a path names something inside of a bundle, which cannot be changed there.
+#[must_use]
+pub fn is_in_bundle(path: &str) -> bool {
+    let folder = path.rsplit_once(['/', '\\']);
+    folder.is_some_and(|(folder, _)| is_bundle(folder))
+}
+
 /// Drops the words by which a copy is told from the file itself.
 fn without_copy_marks(name: &str) -> String {
     let kept = name

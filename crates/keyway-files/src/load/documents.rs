@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keyway_config::dialect::{self, Dialect};
+use keyway_config::dialect::{self, Dialect, is_bundle};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::Reference;
 use keyway_config::source::{MAX_BYTES, Source};
@@ -159,12 +159,4 @@ impl<'a> Reader<'a> {
     fn is_first(&mut self, file: &Path) -> bool {
         fs::canonicalize(file).map_or(true, |canonical| self.seen.insert(canonical))
     }
-}
-
-/// Says whether a reference names an MCP bundle, by its present or its old ending.
-fn is_bundle(text: &str) -> bool {
-    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
-    ["mcpb", "dxt"]
-        .iter()
-        .any(|known| ending.eq_ignore_ascii_case(known))
 }

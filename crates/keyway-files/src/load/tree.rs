@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use keyway_config::dialect::{Holds, has_marks, host_file};
+use keyway_config::dialect::{Holds, has_marks, host_file, is_bundle};
 use keyway_config::document::{Document, DocumentKind, Wrapper};
 use keyway_config::source::MAX_BYTES;
 
@@ -27,6 +27,8 @@ use crate::read;
 pub struct Tree {
     /// The plugins and host files, by path.
     pub plugins: Vec<Loaded>,
+    /// MCP bundles, which are not unpacked.
+    pub bundles: Vec<PathBuf>,
     /// What could not be read.
     pub failures: Vec<LoadError>,
     /// Whether there was more than is looked at.
@@ -49,9 +51,12 @@ impl Loader {
         let root = Root::of(folder)?;
         let (mut files, is_cut) = find(&root.given, is_excluded);
         files.sort();
+        let bundles = files.extract_if(.., |file| file.kind == CandidateKind::Bundle);
+        let bundles = bundles.map(|file| file.path).collect();
         let groups = Groups::of(&files);
         let loaded = in_parallel(&groups.roots, |group| self.load_group(group));
         let mut tree = Tree {
+            bundles,
             is_cut,
             ..Tree::default()
         };
@@ -184,8 +189,8 @@ impl Groups {
     fn of(files: &[Candidate]) -> Self {
         let mut roots: BTreeMap<PathBuf, Group> = BTreeMap::new();
         let mut by_content = Vec::new();
-        for Candidate { path, is_named } in files {
-            if !is_named {
+        for Candidate { path, kind } in files {
+            if *kind == CandidateKind::Unnamed {
                 by_content.push(path.clone());
                 continue;
             }
@@ -216,8 +221,18 @@ impl Groups {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     path: PathBuf,
-    /// Whether its name alone says so.
-    is_named: bool,
+    kind: CandidateKind,
+}
+
+/// What says that a file may hold entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum CandidateKind {
+    /// Its name.
+    Named,
+    /// Its content alone.
+    Unnamed,
+    /// It is an MCP bundle.
+    Bundle,
 }
 
 /// Walks the tree; says whether it was cut off.
@@ -279,18 +294,17 @@ fn is_skipped(entry: &DirEntry) -> bool {
 
 fn candidate(path: &Path) -> Option<Candidate> {
     let named = host_file(&full_name(path));
-    let is_named = match named {
-        Some((_, file)) => !SHARED_NAMES.contains(&file.path),
-        None => false,
-    };
-    let candidate = |is_named| Candidate {
+    let candidate = |kind| Candidate {
         path: path.to_path_buf(),
-        is_named,
+        kind,
     };
-    if is_named {
-        return Some(candidate(true));
+    if named.is_some_and(|(_, file)| !SHARED_NAMES.contains(&file.path)) {
+        return Some(candidate(CandidateKind::Named));
     }
     let ending = path.extension()?.to_str()?;
+    if is_bundle(path.file_name()?.to_str()?) {
+        return Some(candidate(CandidateKind::Bundle));
+    }
     if !ENDINGS.contains(&ending) {
         return None;
     }
@@ -298,7 +312,11 @@ fn candidate(path: &Path) -> Option<Candidate> {
     let text = std::str::from_utf8(&bytes).ok()?;
     let is_registry = || text.contains("\"registryType\"") || text.contains("\"remotes\"");
     let is_marked = has_marks(text) || named.is_some() && is_registry();
-    is_marked.then(|| candidate(named.is_some()))
+    let kind = match named {
+        Some(_) => CandidateKind::Named,
+        None => CandidateKind::Unnamed,
+    };
+    is_marked.then(|| candidate(kind))
 }
 
 /// Paths that are not looked at, written as in an ignore file.

@@ -96,8 +96,8 @@ mod tests {
             r#""url": "https://h.example", "headers": {"Authorization": "Bearer mytoken"}"#,
             r#""url": "https://h.example", "headers": {"X-API-Key": "abc123"}"#,
             r#""command": "x", "env": {"SEARCH_TOKEN": "acme-team"}"#,
-            r#""command": "x", "env": {"API_KEY_ACME": "abc123"}"#,
-            r#""command": "x", "env": {"SECRET_SANTA": "wInTeR-pArTy"}"#,
+            r#""command": "x", "env": {"API_KEY_ACME": "acme-team-7"}"#,
+            r#""command": "x", "env": {"SECRET_SANTA": "4 reindeer"}"#,
         ] {
             assert_eq!(pointers(ID, &entry(fields)).len(), 1, "{fields}");
         }

@@ -2,7 +2,7 @@
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{Constant, Dialect, HostFieldRole};
+use keyway_config::dialect::{Constant, Dialect, HostFieldRole, is_in_bundle};
 use keyway_config::document::{Document, DocumentKind, Entry, Wrapper};
 use keyway_config::json::Object;
 use keyway_config::source::{Pointer, Span};
@@ -36,7 +36,9 @@ fn check_file(document: &Document, report: &mut Report<'_>) {
     };
     let Some(root) = node.as_object() else { return };
     // A file of a name that others use as well is the host's only if it has what the host has.
-    let is_certain = document.kind != DocumentKind::Entries || document.wrapper == Wrapper::Wrapped;
+    let is_certain = document.kind != DocumentKind::Entries
+        || document.wrapper == Wrapper::Wrapped
+        || is_in_bundle(document.source.path());
     if !is_certain {
         return;
     }

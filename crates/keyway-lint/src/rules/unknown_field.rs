@@ -307,7 +307,7 @@ mod tests {
             r#""command": "x", "args": [], "env": {"ANY": "x"}, "timeout": 5000"#,
             r#""command": "x", "_note": 1, "$comment": 2, "description": "d", "alwaysAllow": []"#,
             r#""url": "u", "oauth": {"clientId": "c", "_why": "x"}, "disabled": false"#,
-            r#""url": "u", "headersHelper": {"command": ["x"], "ttlMs": 1, "timeoutMs": 5}"#,
+            r#""url": "u", "headersHelper": {"command": ["${HOST_PLUGIN_ROOT}/x"], "ttlMs": 1, "timeoutMs": 5}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
         }
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_found_in_the_entry_and_its_objects_even_if_it_is_skipped() {
-        let fields = r#""wat": 1, "oauth": {"audience": "x"}, "headersHelper": {"shell": "x"}"#;
+        let fields = r#""wat": 1, "oauth": {"audience": "x"}, "headersHelper": {"shell": "${HOST_PLUGIN_ROOT}/x"}"#;
         assert_eq!(
             pointers(ID, &entry(fields)),
             [

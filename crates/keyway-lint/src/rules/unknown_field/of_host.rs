@@ -275,9 +275,9 @@ mod tests {
         let hint = "Continue reads it as `headers` in `requestOptions`";
         assert_eq!(found.hint.as_deref(), Some(hint));
         // Its schema has another word for the transport, and refuses the file for this one.
-        let found = findings("unknown-type", &plugin);
-        let hint = "Continue knows `stdio`, `sse`, `streamable-http`";
-        assert_eq!(found[0].hint.as_deref(), Some(hint));
+        let found = findings("type-alias", &plugin);
+        assert_eq!(found[0].severity, Severity::Warning);
+        assert_eq!(found[0].hint.as_deref(), Some("write `streamable-http`"));
     }
 
     #[test]

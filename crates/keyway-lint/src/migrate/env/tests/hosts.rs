@@ -55,7 +55,7 @@ fn each_host_gets_the_value_in_its_own_way() {
     assert!(after.contains("Bearer {env:DOCS_TOKEN}"), "{after}");
     let (_, after) = migrated(
         ".continue/mcpServers/a.yaml",
-        "mcpServers:\n  - name: docs # mine\n    command: x\n    env:\n      DOCS_TOKEN: TOKEN4711\n",
+        "name: a\nversion: 0.0.1\nmcpServers:\n  - name: docs # mine\n    command: x\n    env:\n      DOCS_TOKEN: TOKEN4711\n",
     );
     assert!(
         after.contains("DOCS_TOKEN: \"${{ secrets.DOCS_TOKEN }}\"") && after.contains("# mine"),
@@ -299,7 +299,7 @@ fn an_extension_names_the_variable_in_its_settings() {
 
 #[test]
 fn a_bundle_asks_for_the_value_in_its_own_manifest() {
-    let text = r#"{"manifest_version": "0.3", "name": "docs", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node",
+    let text = r#"{"manifest_version": "0.3", "name": "docs", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node", "entry_point": "s.js",
         "mcp_config": {"command": "node", "args": ["--api-key=TOKEN4711"], "env": {"DOCS_TOKEN": "TOKEN4711"}}}}"#;
     let (plan, after) = migrated("manifest.json", text);
     for part in [
