@@ -137,6 +137,61 @@ fn an_input_is_asked_for_once_and_kept_for_that_plugin_alone() {
     assert!(!folder.at("two/heard.txt").exists(), "it was started");
 }
 
+/// One value that a person is asked for, in each form that hosts have beside inputs: the file, its text,
+/// the server.
+const ASKED: &[(&str, &str, &str)] = &[
+    (
+        ".claude-plugin/plugin.json",
+        r#"{"name": "p", "userConfig": {"key": {"type": "string", "title": "Search key", "sensitive": true, "required": true}},
+            "mcpServers": {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/server.sh", "env": {"KEY": "${user_config.key}"}}}}"#,
+        "s",
+    ),
+    (
+        "manifest.json",
+        r#"{"manifest_version": "0.3", "name": "s", "version": "1.0.0", "description": "d", "author": {"name": "a"},
+            "server": {"type": "binary", "entry_point": "server.sh", "mcp_config": {"command": "${__dirname}/server.sh", "env": {"KEY": "${user_config.key}"}}},
+            "user_config": {"key": {"type": "string", "title": "Search key", "description": "Search key", "sensitive": true, "required": true}}}"#,
+        "s",
+    ),
+    (
+        "gemini-extension.json",
+        r#"{"name": "e", "version": "1.0.0", "settings": [{"name": "key", "description": "Search key", "envVar": "SEARCH_KEY", "sensitive": true}],
+            "mcpServers": {"s": {"command": "${extensionPath}/server.sh", "env": {"KEY": "${SEARCH_KEY}"}}}}"#,
+        "s",
+    ),
+    (
+        ".cursor-plugin/plugin.json",
+        r#"{"name": "p", "variables": {"type": "object", "properties": {"key": {"type": "string", "description": "Search key"}}, "required": ["key"]},
+            "mcpServers": {"s": {"command": "@ROOT@/server.sh", "env": {"KEY": "${key}"}}}}"#,
+        "s",
+    ),
+];
+
+#[test]
+fn what_a_manifest_asks_for_is_asked_once_and_kept() {
+    for (path, text, server) in ASKED {
+        let folder = Folder::new().executable("server.sh", SERVER);
+        let root = folder.path().to_string_lossy().into_owned();
+        let folder = folder.file(path, text.replace("@ROOT@", &root));
+        let call = keyway(&folder);
+        let line = format!("\"$KEYWAY\" tools {server} --config {path} --trust; echo ended with $?; cat");
+        let mut terminal = Terminal::start(&call, &line);
+        terminal.answer("Search key (key): ", "typed-once\r");
+        terminal.wait_for("ended with 0");
+        drop(terminal);
+        // Nothing is typed, and nothing is set: it comes out of the vault.
+        let again = keyway(&folder)
+            .args(["tools", server, "--config", path, "--trust"])
+            .run();
+        assert_eq!(again.code, 0, "{path}: {}", again.everything());
+        let heard = folder.read("heard.txt");
+        let lines: Vec<&str> = heard.lines().collect();
+        assert_eq!(lines.len(), 2, "{path}: {heard}");
+        let is_typed = |line: &&str| line.starts_with("typed-once|");
+        assert!(lines.iter().all(is_typed), "{path}: {heard}");
+    }
+}
+
 #[test]
 fn a_change_anywhere_in_a_file_of_toml_asks_again() {
     let entry = "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nenv_vars = [\"KEY\"]\n[other]\na = 1\n[mcp_servers.s.env]\nMODE = \"m\"\n";
