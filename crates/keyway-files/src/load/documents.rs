@@ -66,7 +66,10 @@ impl<'a> Reader<'a> {
 
     /// Returns the host that a plugin's file is written for, if a manifest beside it says so.
     pub(super) fn host_of(&self, file: &Path) -> Option<&'static Dialect> {
-        let below = file.strip_prefix(&self.root.given).ok()?.to_str()?;
+        // Where the person stands in the root, a path below it does not begin with that.
+        let root = &self.root.given;
+        let here = (root == Path::new(".")).then_some(file);
+        let below = file.strip_prefix(root).ok().or(here)?.to_str()?;
         dialect::of_plugin(below, |manifest| self.root.given.join(manifest).is_file())
     }
 
