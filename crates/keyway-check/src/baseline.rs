@@ -68,8 +68,11 @@ impl Baseline {
         let mut bounded = fs::File::open(file).map_err(failed)?.take(MAX_BYTES);
         let mut text = Vec::new();
         bounded.read_to_end(&mut text).map_err(failed)?;
-        let not_ours =
-            |_| failed(std::io::Error::other("not a baseline that `keyway check` wrote"));
+        let not_ours = |_| {
+            failed(std::io::Error::other(
+                "not a baseline that `keyway check` wrote",
+            ))
+        };
         let read: BaselineFile<serde_json::Value> =
             serde_json::from_slice(&text).map_err(not_ours)?;
         if read.version < VERSION {
@@ -94,11 +97,7 @@ impl Baseline {
     }
 
     /// Takes over what another records and a check does not speak of.
-    pub(crate) fn keep_rest(
-        &mut self,
-        recorded: &Self,
-        speaks_of: impl Fn(&str, &str) -> bool,
-    ) {
+    pub(crate) fn keep_rest(&mut self, recorded: &Self, speaks_of: impl Fn(&str, &str) -> bool) {
         for (file, of_file) in &recorded.findings {
             for (rule, of_rule) in of_file.iter().filter(|(rule, _)| !speaks_of(file, rule)) {
                 let own = self.findings.entry(file.clone()).or_default();
@@ -153,7 +152,9 @@ impl Baseline {
         let mut gone = 0;
         for (file, of_file) in &self.findings {
             let rules = of_file.iter().filter(|(rule, _)| speaks_of(file, rule));
-            gone += rules.map(|(_, it)| it.values().sum::<usize>()).sum::<usize>();
+            gone += rules
+                .map(|(_, it)| it.values().sum::<usize>())
+                .sum::<usize>();
         }
         NewFindings {
             suppressed: before - kept.len(),

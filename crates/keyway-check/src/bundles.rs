@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use keyway_files::error::LoadError;
-use keyway_files::load::{Loaded, Loader};
 use keyway_config::bundle;
 use keyway_config::dialect::is_bundle;
 use keyway_config::plugin::Reference;
+use keyway_files::error::LoadError;
+use keyway_files::load::{Loaded, Loader};
 
 /// Says whether a path is a bundle's.
 pub(crate) fn is_one(path: &Path) -> bool {

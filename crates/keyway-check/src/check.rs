@@ -222,11 +222,7 @@ impl Check {
 
     /// Drops what the baseline records, and records what is there if that is wanted. Returns how
     /// many of its findings are gone: of files that were looked at, by rules that were applied.
-    fn drop_recorded(
-        &self,
-        checked: &mut Checked,
-        paths: &[PathBuf],
-    ) -> Result<usize, CheckError> {
+    fn drop_recorded(&self, checked: &mut Checked, paths: &[PathBuf]) -> Result<usize, CheckError> {
         let Some((file, recorded)) = &self.baseline else {
             return Ok(0);
         };

@@ -174,7 +174,8 @@ fn what_a_manifest_asks_for_is_asked_once_and_kept() {
         let root = folder.path().to_string_lossy().into_owned();
         let folder = folder.file(path, text.replace("@ROOT@", &root));
         let call = keyway(&folder);
-        let line = format!("\"$KEYWAY\" tools {server} --config {path} --trust; echo ended with $?; cat");
+        let line =
+            format!("\"$KEYWAY\" tools {server} --config {path} --trust; echo ended with $?; cat");
         let mut terminal = Terminal::start(&call, &line);
         terminal.answer("Search key (key): ", "typed-once\r");
         terminal.wait_for("ended with 0");

@@ -149,7 +149,10 @@ fn the_manifest_inside_of_a_bundle_is_checked_and_nothing_is_unpacked() {
         )
         .file("plugins/p/dist/s.mcpb", &literal)
         .file("plugins/p/packed.mcpb", &literal)
-        .file("old.dxt", bundle(r#"{"name": "o", "server": {"mcp_config": {"command": "x"}}}"#))
+        .file(
+            "old.dxt",
+            bundle(r#"{"name": "o", "server": {"mcp_config": {"command": "x"}}}"#),
+        )
         .file("lfs.mcpb", "version https://git-lfs.github.com/spec/v1\n")
         .repository(&[]);
     let outcome = check(&folder, &[".", "--fix", "--format", "json"]);
@@ -161,8 +164,16 @@ fn the_manifest_inside_of_a_bundle_is_checked_and_nothing_is_unpacked() {
         found.iter().filter(|found| **found == it).count()
     };
     // Also one that version control ignores, since the plugin names it; each once.
-    assert_eq!(has("plugins/p/dist/s.mcpb", "literal-secret"), 1, "{found:?}");
-    assert_eq!(has("plugins/p/packed.mcpb", "literal-secret"), 1, "{found:?}");
+    assert_eq!(
+        has("plugins/p/dist/s.mcpb", "literal-secret"),
+        1,
+        "{found:?}"
+    );
+    assert_eq!(
+        has("plugins/p/packed.mcpb", "literal-secret"),
+        1,
+        "{found:?}"
+    );
     assert_eq!(has("old.dxt", "missing-field"), 6, "{found:?}");
     let lfs = |(file, _): &(String, String)| file.starts_with("lfs.mcpb");
     assert!(!found.iter().any(lfs), "{found:?}");
@@ -171,13 +182,20 @@ fn the_manifest_inside_of_a_bundle_is_checked_and_nothing_is_unpacked() {
     // Named on the command line, also by another way to write its path, and known from then on.
     let update = ["old.dxt", "--baseline", "known.json", "--update-baseline"];
     assert_eq!(check(&folder, &update).code, 0);
-    let known = check(&folder, &["./plugins/../old.dxt", "--baseline", "known.json"]);
+    let known = check(
+        &folder,
+        &["./plugins/../old.dxt", "--baseline", "known.json"],
+    );
     assert_eq!(known.code, 0, "{}", known.everything());
     // What is not a bundle says so.
     let folder = folder.file("broken.mcpb", "{}");
     let broken = check(&folder, &["broken.mcpb"]);
     assert_eq!(broken.code, 1, "{}", broken.everything());
-    assert!(broken.everything().contains("not a zip archive"), "{}", broken.everything());
+    assert!(
+        broken.everything().contains("not a zip archive"),
+        "{}",
+        broken.everything()
+    );
 }
 
 #[test]
@@ -328,7 +346,8 @@ fn a_baseline_knows_its_findings_from_every_folder() {
 
 #[test]
 fn a_check_of_a_part_says_nothing_about_the_rest_of_the_baseline() {
-    let entry = r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp", "haeders": {}}}}"#;
+    let entry =
+        r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp", "haeders": {}}}}"#;
     let folder = Folder::new()
         .file("a/.mcp.json", entry)
         .file("b/.mcp.json", entry)
@@ -337,11 +356,19 @@ fn a_check_of_a_part_says_nothing_about_the_rest_of_the_baseline() {
     let run = |words: &[&str]| check(&folder, &[words, &baseline[..]].concat());
     let earlier = run(&["."]);
     assert_eq!(earlier.code, 2, "{}", earlier.everything());
-    assert!(earlier.stderr.contains("--update-baseline"), "{}", earlier.stderr);
+    assert!(
+        earlier.stderr.contains("--update-baseline"),
+        "{}",
+        earlier.stderr
+    );
     assert_eq!(run(&[".", "--update-baseline"]).code, 0);
     let whole = folder.read("known.json");
     // Another folder, one file, one rule: what was not looked at is not gone.
-    for part in [&["a"][..], &["b/.mcp.json"], &[".", "--select", "insecure-url"]] {
+    for part in [
+        &["a"][..],
+        &["b/.mcp.json"],
+        &[".", "--select", "insecure-url"],
+    ] {
         let outcome = run(part);
         assert_eq!(outcome.code, 0, "{part:?}: {}", outcome.everything());
         let said = outcome.everything();
@@ -358,7 +385,10 @@ fn a_check_of_a_part_says_nothing_about_the_rest_of_the_baseline() {
     assert!(gone.stderr.contains(text), "{}", gone.stderr);
     // Something else of that name is not written over.
     let folder = folder.file("known.json", "{\"name\": \"mine\"}");
-    let refused = check(&folder, &[".", "--baseline", "known.json", "--update-baseline"]);
+    let refused = check(
+        &folder,
+        &[".", "--baseline", "known.json", "--update-baseline"],
+    );
     assert_eq!(refused.code, 2, "{}", refused.everything());
     assert_eq!(folder.read("known.json"), "{\"name\": \"mine\"}");
 }

@@ -98,12 +98,17 @@ fn fingerprints(folder: &Folder, at: &str, arguments: &[&str]) -> Vec<(String, S
 
 #[test]
 fn fingerprints_are_the_same_from_every_folder_and_for_every_way_to_write_a_path() {
-    let entry = r#"{"a": {"url": "https://h.example/mcp"}, "b": {"command": "/Users/x/y"}, "a": 1}"#;
-    let marketplace = r#"{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./gone"}]}"#;
+    let entry =
+        r#"{"a": {"url": "https://h.example/mcp"}, "b": {"command": "/Users/x/y"}, "a": 1}"#;
+    let marketplace =
+        r#"{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./gone"}]}"#;
     let folder = |is_repository: bool| {
         let folder = Folder::new()
             .file("sub/deep/.mcp.json", entry)
-            .file("sub/deep/.claude-plugin/plugin.json", r#"{"name": "p", "mcpServers": "./gone.json"}"#)
+            .file(
+                "sub/deep/.claude-plugin/plugin.json",
+                r#"{"name": "p", "mcpServers": "./gone.json"}"#,
+            )
             .file("sub/.claude-plugin/marketplace.json", marketplace);
         match is_repository {
             true => folder.repository(&[]),
@@ -126,7 +131,10 @@ fn fingerprints_are_the_same_from_every_folder_and_for_every_way_to_write_a_path
             let mut expected = expected.clone();
             if !is_repository {
                 // Without a repository there is no top from which a place could be named.
-                found.iter_mut().chain(&mut expected).for_each(|it| it.1.clear());
+                found
+                    .iter_mut()
+                    .chain(&mut expected)
+                    .for_each(|it| it.1.clear());
             }
             assert_eq!(found, expected, "{is_repository} {at} {path}");
         }
@@ -136,7 +144,10 @@ fn fingerprints_are_the_same_from_every_folder_and_for_every_way_to_write_a_path
     }
     // The same tree elsewhere, such as in another checkout.
     let (one, other) = (folder(true), folder(true));
-    assert_eq!(fingerprints(&one, ".", &["."]), fingerprints(&other, ".", &["."]));
+    assert_eq!(
+        fingerprints(&one, ".", &["."]),
+        fingerprints(&other, ".", &["."])
+    );
 }
 
 #[test]

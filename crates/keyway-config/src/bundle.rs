@@ -188,7 +188,10 @@ mod tests {
             (wrong, "its `manifest.json` cannot be unpacked"),
             (b"{}".to_vec(), "it is not a zip archive"),
             (Vec::new(), "it is not a zip archive"),
-            (whole[..whole.len() - 10].to_vec(), "it is not a zip archive"),
+            (
+                whole[..whole.len() - 10].to_vec(),
+                "it is not a zip archive",
+            ),
         ] {
             assert_eq!(read(&bytes).unwrap_err().to_string(), expected);
         }
@@ -202,7 +205,10 @@ mod tests {
         assert!(matches!(read(&bomb), Err(BundleError::TooLarge)));
         let large = stored(&[(MANIFEST, &zeros[..=MAX_BYTES])]);
         assert!(matches!(read(&large), Err(BundleError::TooLarge)));
-        assert_eq!(read(&deflated(&zeros[..MAX_BYTES])).unwrap().len(), MAX_BYTES);
+        assert_eq!(
+            read(&deflated(&zeros[..MAX_BYTES])).unwrap().len(),
+            MAX_BYTES
+        );
     }
 
     #[test]

@@ -121,7 +121,10 @@ fn result(diagnostic: &Diagnostic, files: &Files<'_>) -> Value {
         object.insert("ruleIndex".to_owned(), json!(index));
     }
     if let Some(location) = &diagnostic.location {
-        object.insert("locations".to_owned(), json!([place(location, None, files)]));
+        object.insert(
+            "locations".to_owned(),
+            json!([place(location, None, files)]),
+        );
     }
     if let Some(related) = &diagnostic.related {
         let place = place(&related.location, Some(&related.message), files);

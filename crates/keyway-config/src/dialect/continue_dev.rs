@@ -1,8 +1,6 @@
 //! Continue.
 
-use super::HostFieldRole::{
-    Args, Bearer, Command, Cwd, Env, Headers, Inner, Name, Type, Url,
-};
+use super::HostFieldRole::{Args, Bearer, Command, Cwd, Env, Headers, Inner, Name, Type, Url};
 use super::fields::{field, other};
 use super::{
     Asks, Dialect, EVERYWHERE, FileScope, Holds, HostFile, Layout, Place, Syntax, Unset, Untyped,

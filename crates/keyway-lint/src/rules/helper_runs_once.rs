@@ -35,12 +35,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let message = format!(
                 "the helper prints {what}, and every request of a connection gets the same"
             );
-            report
-                .field(document, server, field, message)
-                .hint(
-                    "for Keyway write it as an object: `{\"command\": [\"…\"], \"refresh\": \
+            report.field(document, server, field, message).hint(
+                "for Keyway write it as an object: `{\"command\": [\"…\"], \"refresh\": \
                      \"request\"}`; Claude Code reads only a string",
-                );
+            );
         }
     }
 }

@@ -70,7 +70,9 @@ fn is_variable(name: &str, field: &Field) -> bool {
 fn is_words(text: &str) -> bool {
     let is_word = |word: &str| {
         let mut letters = word.bytes();
-        letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
             && letters.all(|letter| letter.is_ascii_lowercase())
     };
     text.split(['-', '_', '.', ' ']).all(is_word)

@@ -338,7 +338,11 @@ mod tests {
         assert_eq!(of("servers.json", object), 0);
         assert_eq!(of(".mcp.json", r#""./h.sh""#), 0);
         let own = r#"{"command": ["${HOST_PLUGIN_ROOT}/h.sh"], "refresh": "request"}"#;
-        assert_eq!(of(".mcp.json", own), 0, "it is for the contract's own hosts");
+        assert_eq!(
+            of(".mcp.json", own),
+            0,
+            "it is for the contract's own hosts"
+        );
     }
 
     #[test]
