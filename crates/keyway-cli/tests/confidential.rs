@@ -45,8 +45,13 @@ fn keyway(desk: &Desk, arguments: &[&str]) -> Keyway {
 
 #[track_caller]
 fn done(keyway: Keyway) -> Outcome {
+    ends(keyway, 0)
+}
+
+#[track_caller]
+fn ends(keyway: Keyway, code: i32) -> Outcome {
     let outcome = keyway.run();
-    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert_eq!(outcome.code, code, "{}", outcome.everything());
     for secret in [APPROVED, OTHER] {
         let canary = Canary::hidden(secret);
         let leak = canary.whole_in(outcome.everything().as_bytes());
@@ -178,7 +183,7 @@ fn a_sign_out_sends_no_secret_of_an_entry_whose_approval_was_taken_back() {
 #[track_caller]
 fn signs_out_without_proof(desk: &Desk, logout: Keyway) {
     desk.rig.forget();
-    let outcome = done(logout);
+    let outcome = ends(logout, 1);
     for seen in desk.rig.journal() {
         for secret in [APPROVED, OTHER] {
             assert!(!shows(&seen, secret), "{seen:?}");
@@ -209,7 +214,7 @@ fn a_sign_out_without_proof_says_so_to_programs() {
     sign_in(&desk);
     write_entry(&desk, "OTHER");
     let logout = keyway(&desk, &["logout", "s", "--format", "json"]);
-    let outcome = done(logout.env("OTHER", OTHER));
+    let outcome = ends(logout.env("OTHER", OTHER), 1);
     let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     let server = told.pointer("/servers/0").unwrap();
     assert_eq!(server.pointer("/was_signed_in"), Some(&true.into()));
@@ -223,7 +228,7 @@ fn a_sign_out_without_the_variable_of_the_secret_says_which_one_is_missing() {
     for arguments in [&["logout", "s"][..], &["logout", "s", "--format", "json"]] {
         sign_in(&desk);
         desk.rig.forget();
-        let outcome = done(desk.keyway(arguments));
+        let outcome = ends(desk.keyway(arguments), 1);
         assert!(desk.rig.seen("/revoke").is_empty());
         if arguments.len() == 2 {
             assert_eq!(

@@ -421,7 +421,7 @@ fn a4_no_redirect_carries_a_token_that_is_stored() {
             _ => desk.keyway(&["logout", "s"]).run(),
         };
         assert!(desk.rig.strays().is_empty(), "{path}");
-        assert_eq!(outcome.code == 0, command == "logout", "{path}");
+        assert_ne!(outcome.code, 0, "{path}");
         assert_eq!(desk.windows().len(), 1, "{path}");
     }
 }

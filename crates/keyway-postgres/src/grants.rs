@@ -25,6 +25,7 @@ use self::sealed::{ACCESS, DETAILS, Place};
 use crate::change_feed::PostgresFeed;
 use crate::error::PostgresError;
 use crate::in_use;
+use crate::journal::Origin;
 use crate::live_replica::{LiveReplica, owner_id, parse_owner};
 use crate::person::Person;
 use crate::person_keys::PersonKey;
@@ -144,7 +145,31 @@ impl GrantStore for PostgresGrants {
         tokens: &Tokens,
     ) -> Result<(), StoreError> {
         let place = self.place(grant)?;
-        Ok(self.write_journal(&place, generation, tokens)?)
+        Ok(self.write_journal(&place, Origin::Renewal(generation), tokens)?)
+    }
+
+    fn journal_sign_in(
+        &self,
+        grant: &GrantKey,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        let place = self.place(grant)?;
+        Ok(self.write_journal(&place, Origin::SignIn(over), tokens)?)
+    }
+
+    fn settle_journal(&self, grant: &GrantKey) -> Result<Option<Generation>, StoreError> {
+        let place = self.place(grant)?;
+        Ok(self.replica.wait(self.settle(&place))?)
+    }
+
+    /// Has the person's key made and known: with it the journal is sealed if the database is away
+    /// by the time that the person has consented.
+    fn reserve(&self, grant: &GrantKey) -> Result<(), StoreError> {
+        self.place(grant)?;
+        let LiveReplica { keys, sessions, .. } = &*self.replica;
+        let key = async { keys.current(sessions, &self.person).await.map(drop) };
+        Ok(self.replica.wait(key)?)
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
@@ -231,6 +256,8 @@ impl GrantStore for PostgresGrants {
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         let place = self.place(grant)?;
+        // Before the row: a sign-in that lies there would be stored once there is none.
+        self.clear_journal(&place)?;
         let deleted = async {
             let topic = self.person.topic();
             let values: Values<'_> = &[&topic];

@@ -2,6 +2,9 @@
 //!
 //! A file is written whole, synced, and removed only after the database has what it holds. Replicas
 //! of one machine can share the folder; one on another machine cannot see it.
+//!
+//! New sign-ins lie here as well, and are put in place of what was stored when they were written:
+//! nothing, for the first one.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -22,33 +25,60 @@ pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     pub(crate) person: Person,
     pub(crate) grant: GrantKey,
-    pub(crate) generation: Generation,
+    /// What was stored when they were written.
+    pub(crate) generation: Option<Generation>,
     pub(crate) key_id: Vec<u8>,
     sealed: Vec<u8>,
 }
 
-/// Writes tokens, durably.
+/// What tokens in the journal are the successors of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// They were redeemed for the refresh token of this generation.
+    Renewal(Generation),
+    /// A person signed in while this generation, or none, was stored.
+    SignIn(Option<Generation>),
+}
+
+impl Origin {
+    const fn generation(self) -> Option<Generation> {
+        match self {
+            Self::Renewal(generation) => Some(generation),
+            Self::SignIn(over) => over,
+        }
+    }
+
+    /// The time until tokens expire is not known: it would be by the only clock that counts, which
+    /// is away. So they count as expired, unless nothing could renew them: then until refused.
+    const fn is_expired(self, tokens: &Tokens) -> bool {
+        let is_renewable = matches!(self, Self::Renewal(_)) || tokens.refresh.is_some();
+        tokens.lifetime.is_some() && is_renewable
+    }
+}
+
+/// Writes tokens, durably; returns where.
 pub(crate) fn write(
     folder: &Path,
-    (person, grant, generation): (&Person, &GrantKey, Generation),
+    (person, grant, origin): (&Person, &GrantKey, Origin),
     key: &PersonKey,
     tokens: &Tokens,
-) -> Result<(), PostgresError> {
+) -> Result<PathBuf, PostgresError> {
     let mut plain = Vec::new();
     put(&mut plain, Some(tokens.access.expose().as_bytes()));
     let refresh = tokens.refresh.as_ref();
     put(&mut plain, refresh.map(|it| it.expose().as_bytes()));
     put(&mut plain, tokens.details.as_ref().map(|it| &**it.expose()));
-    // The time until then is not known: by the only clock that counts, which is away.
-    put(&mut plain, tokens.lifetime.map(|_| &b"expired"[..]));
+    let expired = origin.is_expired(tokens).then_some(&b"expired"[..]);
+    put(&mut plain, expired);
     let plain = Secret::new(plain);
-    let sealed = key.seal(plain.expose(), place(person, grant, generation))?;
+    let sealed = key.seal(plain.expose(), place(person, grant, origin))?;
 
     let mut out = Vec::new();
     put(&mut out, Some(person.tenant().as_bytes()));
     put(&mut out, Some(person.person().as_bytes()));
     put(&mut out, Some(grant.index().as_bytes()));
-    put(&mut out, Some(&generation.get().to_le_bytes()));
+    let generation = origin.generation().map(|it| it.get().to_le_bytes());
+    put(&mut out, generation.as_ref().map(|it| &it[..]));
     put(&mut out, Some(key.id.as_bytes()));
     put(&mut out, Some(&sealed));
     let name = format!("{PREFIX}{}", KeyId::random()?);
@@ -57,7 +87,7 @@ pub(crate) fn write(
     })
 }
 
-fn create(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+fn create(folder: &Path, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
     // Under another name until it is whole: half of it is never read.
     let (half, whole) = (folder.join(format!(".{name}")), folder.join(name));
     let mut file = std::fs::OpenOptions::new()
@@ -67,8 +97,9 @@ fn create(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
         .open(&half)?;
     file.write_all(contents)?;
     file.sync_all()?;
-    std::fs::rename(half, whole)?;
-    std::fs::File::open(folder)?.sync_all()
+    std::fs::rename(half, &whole)?;
+    std::fs::File::open(folder)?.sync_all()?;
+    Ok(whole)
 }
 
 /// Lists what waits; files that are not ours or are damaged are left alone.
@@ -96,7 +127,10 @@ fn read(path: PathBuf) -> Option<Entry> {
     };
     let (tenant, person) = (text()?, text()?);
     let grant = GrantKey::parse_index(&text()?)?;
-    let generation = i64::from_le_bytes(take(&mut rest)??.try_into().ok()?);
+    let generation = match take(&mut rest)? {
+        Some(bytes) => Some(Generation::new(i64::from_le_bytes(bytes.try_into().ok()?))),
+        None => None,
+    };
     let key_id = take(&mut rest)??.to_vec();
     let sealed = take(&mut rest)??.to_vec();
     let person = if person.is_empty() {
@@ -108,7 +142,7 @@ fn read(path: PathBuf) -> Option<Entry> {
         path,
         person: person.ok()?,
         grant,
-        generation: Generation::new(generation),
+        generation,
         key_id,
         sealed,
     })
@@ -116,9 +150,16 @@ fn read(path: PathBuf) -> Option<Entry> {
 
 impl Entry {
     /// Opens the tokens; `None` if they are damaged.
-    pub(crate) fn open(&self, key: &PersonKey) -> Option<Tokens> {
-        let place = place(&self.person, &self.grant, self.generation);
-        let plain = key.open(&self.sealed, place).ok()?;
+    pub(crate) fn open(&self, key: &PersonKey) -> Option<(Origin, Tokens)> {
+        // Which of the two it is, is told by what it is sealed for.
+        let origins = [
+            self.generation.map(Origin::Renewal),
+            Some(Origin::SignIn(self.generation)),
+        ];
+        let (origin, plain) = origins.into_iter().flatten().find_map(|origin| {
+            let place = place(&self.person, &self.grant, origin);
+            Some((origin, key.open(&self.sealed, place).ok()?))
+        })?;
         let mut rest: &[u8] = plain.expose();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok().map(Secret::new);
         let mut tokens = Tokens::new(text(take(&mut rest)??)?);
@@ -131,7 +172,7 @@ impl Entry {
         if take(&mut rest)?.is_some() {
             tokens = tokens.with_lifetime(Duration::ZERO);
         }
-        Some(tokens)
+        Some((origin, tokens))
     }
 
     /// Removes the file, whose tokens are stored or replaced.
@@ -141,11 +182,16 @@ impl Entry {
     }
 }
 
-fn place(person: &Person, grant: &GrantKey, generation: Generation) -> Context {
-    person
-        .place("postgres journal")
-        .text(&grant.index())
-        .number(generation.get().cast_unsigned())
+fn place(person: &Person, grant: &GrantKey, origin: Origin) -> Context {
+    let kind = match origin {
+        Origin::Renewal(_) => "postgres journal",
+        Origin::SignIn(_) => "postgres journaled sign-in",
+    };
+    let place = person.place(kind).text(&grant.index());
+    match origin.generation() {
+        Some(generation) => place.number(generation.get().cast_unsigned()),
+        None => place,
+    }
 }
 
 /// Appends a field with its length before it.

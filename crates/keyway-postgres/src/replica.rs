@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use keyway_store::StoreError;
+use keyway_store::{GrantStore as _, StoreError};
 
 use crate::error::PostgresError;
 use crate::grants::PostgresGrants;
+use crate::journal;
 use crate::key_wrapper::KeyWrapper;
 use crate::live_replica::LiveReplica;
 use crate::person::Person;
@@ -30,8 +31,19 @@ impl Replica {
     /// program's, made by a newer version or with another key, or behind a pooler that shares
     /// sessions.
     pub fn open(settings: &Settings, wrapper: Arc<dyn KeyWrapper>) -> Result<Self, PostgresError> {
-        let replica = Arc::new(LiveReplica::start(settings, wrapper)?);
-        Ok(Self(replica))
+        let replica = Self(Arc::new(LiveReplica::start(settings, wrapper)?));
+        replica.commit_journaled();
+        Ok(replica)
+    }
+
+    /// Commits what earlier replicas left in the journal, as far as that is possible now; the rest
+    /// stays for the next claim, or the next start.
+    fn commit_journaled(&self) {
+        let folder = self.0.settings.journal.as_ref();
+        let entries = folder.and_then(|folder| journal::list(folder).ok());
+        for entry in entries.unwrap_or_default() {
+            self.grants(entry.person).settle_journal(&entry.grant).ok();
+        }
     }
 
     /// Returns the sign-ins of a person.

@@ -85,6 +85,9 @@ pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::repair::Repaired;
 pub use self::restore::Restored;
 pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
+/// Public for their fuzz target: a reader of bytes that anything may have written.
+#[doc(hidden)]
+pub use self::store::{PageRow, PageValue, Tree, rows_of_pages};
 pub use self::timeouts::{KEYRING_TIME_LIMIT, MOVE_LIFETIME};
 pub use self::transfer::{Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;

@@ -1,14 +1,18 @@
 //! Making a sound vault of what still opens in a damaged one.
 //!
 //! ```text
-//!   vault.db, its log ──copy──▶ damaged copy ──rows that open──▶ draft ──verified──▶ vault.db
-//!          └──────────────── renamed aside, never written to ────────────────▶ old-*.db
+//!   vault.db, its log ──copy──▶ pages ──rows──▶ tables ──rows that open──▶ draft ──verified──▶ vault.db
+//!          └────────────────────── renamed aside, never written to ─────────────────────▶ old-*.db
 //! ```
+//!
+//! Rows are looked for in every page, and not from the root of their table: of a file that was cut
+//! off, every whole page counts.
 //!
 //! Rows are copied as they are, generations included: what lies in the journal still finds the
 //! generation that it follows, and a backup from before is still told to be older.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::PathBuf;
 
 use keyway_store::GrantKey;
@@ -21,7 +25,8 @@ use crate::grants;
 use crate::key::KeySources;
 use crate::seal::KeyId;
 use crate::store::{
-    Contents, Log, Namespace, Scope, Sealed, Vault, copy_aside, exclude_others, open_damaged, swap,
+    Contents, Log, Namespace, Scope, Sealed, Vault, collect_rows, copy_aside, exclude_others,
+    open_damaged, swap,
 };
 use crate::verify::Verification;
 
@@ -54,15 +59,17 @@ impl Vault {
         let data = Folder::open(&folders.data)?;
         Self::exists(folders)?;
         // Held until the end: no process may write what would not be in the new file.
-        let _alone = exclude_others(&data)?;
+        let alone = exclude_others(&data)?;
         let id = KeyId::random()?;
-        let (copy, draft) = (format!("new-{id}-copy.db"), format!("new-{id}.db"));
-        let repaired = copy_aside(&data, &copy)
-            .and_then(|()| open_damaged(folders, &copy, sources.clone()))
-            .and_then(|damaged| rebuild(folders, sources, &damaged, &draft));
-        for side in ["", "-wal", "-shm", "-journal"] {
-            drop(data.remove(&format!("{copy}{side}")));
-        }
+        let draft = format!("new-{id}.db");
+        let aside = Aside {
+            vault: &alone,
+            data: &data,
+            copy: format!("new-{id}-copy.db"),
+            tables: format!("new-{id}-tables.db"),
+        };
+        let repaired = repair(folders, &sources, &aside, &draft);
+        aside.remove();
         let repaired = repaired.and_then(|repaired| match repaired {
             Outcome::Sound(contents) => Ok(Repaired {
                 contents,
@@ -105,6 +112,49 @@ struct Listed {
     beyond: i64,
 }
 
+/// What is made on the way, and removed in any case.
+struct Aside<'a> {
+    /// The vault's own file, locked.
+    vault: &'a File,
+    data: &'a Folder,
+    copy: String,
+    tables: String,
+}
+
+impl Aside<'_> {
+    fn remove(&self) {
+        for file in [&self.copy, &self.tables] {
+            for side in ["", "-wal", "-shm", "-journal"] {
+                drop(self.data.remove(&format!("{file}{side}")));
+            }
+        }
+    }
+}
+
+fn repair(
+    folders: &Folders,
+    sources: &KeySources,
+    aside: &Aside<'_>,
+    draft: &str,
+) -> Result<Outcome, VaultError> {
+    copy_aside(aside.vault, aside.data, &aside.copy)?;
+    match open_damaged(folders, &aside.copy, sources.clone()) {
+        Ok(copy) => match copy.verify() {
+            Ok(contents) if contents.problems.is_empty() => return Ok(Outcome::Sound(contents)),
+            _ => {}
+        },
+        // Pages may hold rows although SQLite does not find the way to them.
+        Err(VaultError::Lost { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    // Another copy: SQLite may have written to a damaged one, and over rows of it.
+    aside.remove();
+    copy_aside(aside.vault, aside.data, &aside.copy)?;
+    collect_rows(aside.data, &aside.copy, &aside.tables)?;
+    let damaged = open_damaged(folders, &aside.tables, sources.clone())?;
+    rebuild(folders, sources.clone(), &damaged, draft)
+}
+
 /// Writes what opens into a new file and verifies it.
 fn rebuild(
     folders: &Folders,
@@ -112,10 +162,6 @@ fn rebuild(
     damaged: &Vault,
     draft: &str,
 ) -> Result<Outcome, VaultError> {
-    match damaged.verify() {
-        Ok(contents) if contents.problems.is_empty() => return Ok(Outcome::Sound(contents)),
-        _ => {}
-    }
     let found = damaged.salvage(draft, |scope| copy_rows(damaged, scope))?;
     let new = Vault::open_file(folders, draft, sources)?;
     new.write_scope(ACTION, |scope| {
@@ -142,16 +188,17 @@ fn copy_rows(damaged: &Vault, scope: &Scope<'_>) -> Result<Found, VaultError> {
     };
     let mut found = Found::default();
     let mut names: BTreeSet<String> = scope.namespaces().unwrap_or_default().into_iter().collect();
-    names.extend(scan(
+    names.extend(column(
         scope.tx,
         "SELECT DISTINCT namespace FROM records",
         &[],
-    ));
+    )?);
     for name in names.iter().filter_map(|name| Namespace::new(name).ok()) {
         let rows = Sealed::new(damaged, name);
         let what = |key: &str| rows.what(key);
         let named: (&str, &dyn Fn(&str) -> String) = (rows.name(), &what);
-        let keys = record_keys(scope, rows.name());
+        let of_namespace = "SELECT key FROM records WHERE namespace = ?1";
+        let keys = column(scope.tx, of_namespace, params![rows.name()])?;
         found.examine(scope, named, keys, |key, contents| {
             let Some((generation, data_key)) = rows.open_row(scope, key, contents)? else {
                 return Ok(None);
@@ -162,7 +209,7 @@ fn copy_rows(damaged: &Vault, scope: &Scope<'_>) -> Result<Found, VaultError> {
         })?;
     }
     let named: (&str, &dyn Fn(&str) -> String) = (grants::NAMESPACE, &grants::named);
-    found.examine(scope, named, grants::indexes(scope), |index, contents| {
+    found.examine(scope, named, grants::indexes(scope)?, |index, contents| {
         let Some(grant) = GrantKey::parse_index(index) else {
             return Ok(None);
         };
@@ -193,7 +240,7 @@ impl Found {
             }
             Err(error) => return Err(error),
         };
-        // A row that no scan reaches may be found by its key.
+        // What is listed and has no row is lost.
         keys.extend(contents.iter().flat_map(Contents::keys).map(str::to_owned));
         let mut rows = Vec::new();
         for key in keys {
@@ -230,30 +277,15 @@ fn last_counter(scope: &Scope<'_>, namespace: &str) -> i64 {
     sealed.max(open.filter(|it| *it < i64::MAX / 2).unwrap_or(0))
 }
 
-fn record_keys(scope: &Scope<'_>, namespace: &str) -> BTreeSet<String> {
-    let forward = "SELECT key FROM records WHERE namespace = ?1 ORDER BY key";
-    let backward = "SELECT key FROM records WHERE namespace = ?1 ORDER BY key DESC";
-    let mut keys = scan(scope.tx, forward, params![namespace]);
-    keys.extend(scan(scope.tx, backward, params![namespace]));
-    keys
-}
-
-/// Reads a column of text as far as that goes.
-fn scan(
+fn column(
     connection: &Connection,
     query: &str,
     parameters: &[&dyn rusqlite::ToSql],
-) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    if let Ok(mut statement) = connection.prepare(query)
-        && let Ok(mut rows) = statement.query(parameters)
-    {
-        // An error ends the scan: SQLite does not get beyond a damaged page.
-        while let Ok(Some(row)) = rows.next() {
-            all.extend(row.get(0).ok());
-        }
-    }
-    all
+) -> Result<BTreeSet<String>, VaultError> {
+    let failed = || VaultError::database(ACTION);
+    let mut statement = connection.prepare(query).map_err(failed())?;
+    let rows = statement.query_map(parameters, |row| row.get(0));
+    rows.and_then(Iterator::collect).map_err(failed())
 }
 
 const ACTION: &str = "be repaired";

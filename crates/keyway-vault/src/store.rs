@@ -1,6 +1,7 @@
 //! The vault itself: one SQLite file, its key, and transactions that hold the right key.
 
 mod backup;
+mod collect_rows;
 mod connection;
 mod create;
 mod damaged;
@@ -12,6 +13,7 @@ mod inspect;
 mod library;
 mod manifest;
 mod namespace;
+mod page_rows;
 mod record_store;
 mod records;
 mod rekey;
@@ -37,12 +39,14 @@ use self::file_identity::FileIdentity;
 use self::header::Header;
 
 pub(crate) use self::backup::{Log, copy_into, swap};
+pub(crate) use self::collect_rows::collect_rows;
 pub(crate) use self::damaged::{copy_aside, exclude_others, open_damaged};
 pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::{Contents, Listing};
 
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
+pub use self::page_rows::{PageRow, PageValue, Tree, rows_of_pages};
 pub use self::records::{Entry, Record, Sealed};
 pub use self::rekey::Rekeyed;
 

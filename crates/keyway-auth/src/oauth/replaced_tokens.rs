@@ -2,7 +2,7 @@
 //!
 //! A new sign-in or step-up revokes nothing: another process may still use the earlier token. But
 //! the authorization server keeps the replaced refresh token alive, so it is stored until the
-//! person signs out, and revoked then.
+//! person signs out, and revoked then. One whose server cannot be told stays until the next sign-out.
 
 use std::sync::Arc;
 
@@ -57,14 +57,18 @@ impl ReplacedTokens {
                     tokens.remove(0);
                 }
                 tokens.push(token);
-                Secret::new(serde_json::to_vec(&tokens).unwrap_or_default())
+                encode(&tokens)
             })
             .await;
     }
 
-    /// Forgets the tokens, because they were revoked.
-    pub(super) async fn clear(&self) {
-        self.0.delete().await;
+    /// Keeps these tokens alone: the others were revoked.
+    pub(super) async fn set(&self, tokens: Vec<ReplacedToken>) {
+        if tokens.is_empty() {
+            self.0.delete().await;
+        } else {
+            self.0.update(move |_| encode(&tokens)).await;
+        }
     }
 }
 
@@ -72,6 +76,10 @@ impl ReplacedTokens {
 #[must_use]
 pub fn replaced_tokens_record(key: &GrantKey) -> String {
     record_name(KIND, key)
+}
+
+fn encode(tokens: &[ReplacedToken]) -> Secret<Vec<u8>> {
+    Secret::new(serde_json::to_vec(tokens).unwrap_or_default())
 }
 
 fn decode(stored: Option<Secret<Vec<u8>>>) -> Vec<ReplacedToken> {

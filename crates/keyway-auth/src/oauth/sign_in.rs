@@ -89,6 +89,8 @@ struct Prepared {
     scopes: Scopes,
     new_scopes: Scopes,
     dpop: Option<DpopBinding>,
+    /// What is stored, and will be replaced.
+    over: Option<Generation>,
 }
 
 impl Prepared {
@@ -218,12 +220,16 @@ impl OAuthEngine {
         let scopes = self.scopes(trigger, &before, &found);
         let new_scopes = scopes.difference(&before);
         let dpop = self.dpop_key(trigger, &found)?;
+        // A sign-in that does not open is reported when it is replaced, and not here.
+        let stored = self.grant.read().await.ok().flatten();
+        let over = stored.map(|stored| stored.generation);
         Ok(Prepared {
             found,
             resource,
             scopes,
             new_scopes,
             dpop,
+            over,
         })
     }
 
@@ -320,7 +326,8 @@ impl OAuthEngine {
         let claim = self
             .remember_before_replacing(issued.refresh.as_ref())
             .await;
-        let generation = self.store_sign_in(&tokens, claim, carried).await?;
+        let over = prepared.over;
+        let generation = self.store_sign_in(&tokens, over, claim, carried).await?;
         self.required_scopes.clear().await;
         Ok(generation)
     }

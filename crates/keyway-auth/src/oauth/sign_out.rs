@@ -1,4 +1,7 @@
 //! Signing out: revoke where that is possible, delete in any case (RFC 7009).
+//!
+//! A refresh token that lives on at a server that could not be told is not forgotten: it stays
+//! sealed beside the sign-in, where no session uses it, and the next sign-out revokes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +28,9 @@ pub struct SignedOut {
     pub revoked: Revoked,
     /// How many refresh tokens were revoked that later sign-ins and step-ups had replaced.
     pub replaced: usize,
+    /// How many refresh tokens count until the next sign-out revokes them: the server could not be
+    /// told.
+    pub pending: usize,
     /// What became of other processes that used it.
     pub users: StoppedUsers,
 }
@@ -37,8 +43,10 @@ pub enum Revoked {
     Done,
     /// The server takes no revocations; they count until they end.
     NotOffered,
-    /// The server could not be told; they count until they end.
+    /// The server could not be told; they count until that succeeds, or until they end.
     Failed,
+    /// The server was told and refused, or they could not be read; they count until they end.
+    Refused,
     /// The server was not told, because the client could not authenticate; the tokens stay valid
     /// until they expire.
     NoProof,
@@ -52,15 +60,20 @@ impl OAuthEngine {
         let replaced = self.replaced_tokens.list().await;
         let ending = match self.claim_for_sign_out().await? {
             StoredGrant::Absent => {
-                let (revoked, count) = match replaced.as_slice() {
-                    [] => (Revoked::Nothing, 0),
+                let Revocation {
+                    revoked,
+                    count,
+                    live,
+                } = match replaced.as_slice() {
+                    [] => Revocation::of(Revoked::Nothing),
                     some => self.revoke_replaced(some).await,
                 };
-                self.replaced_tokens.clear().await;
+                self.replaced_tokens.set(live.clone()).await;
                 return Ok(SignedOut {
                     existed: false,
                     revoked,
                     replaced: count,
+                    pending: live.len(),
                     users: StoppedUsers::default(),
                 });
             }
@@ -69,21 +82,22 @@ impl OAuthEngine {
         // Their sessions end with a token that still counts.
         let mut users = self.stop_users(STOP_USERS_TIMEOUT).await;
         let claim = ending.claim();
-        let revoked = match ending {
+        let current = match ending {
             StoredGrant::Known(grant, claimed) => match Details::decode(grant.details.expose()) {
                 Some(details) => {
                     let refresh = claimed.as_ref().map(|claimed| &claimed.refresh);
                     self.revoke(&details, refresh, &grant.access).await
                 }
-                None => Revoked::Failed,
+                None => Revocation::of(Revoked::Refused),
             },
             // What cannot be read can at least be got rid of.
-            _ => Revoked::Failed,
+            _ => Revocation::of(Revoked::Refused),
         };
-        let (revoked, count) = match self.revoke_replaced(&replaced).await {
-            (Revoked::Done, count) => (revoked, count),
-            worse => worse,
-        };
+        let ended = current.and(self.revoke_replaced(&replaced).await);
+        if !ended.live.is_empty() {
+            // Before the grant is deleted: from then on this is the only copy.
+            self.replaced_tokens.set(ended.live.clone()).await;
+        }
         let deleted = self.grant.with(|store, key| store.delete(key).map(drop));
         let deleted = deleted.await;
         if let (Err(_), Some(claim)) = (&deleted, claim) {
@@ -93,7 +107,7 @@ impl OAuthEngine {
         }
         deleted?;
         // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
-        self.replaced_tokens.clear().await;
+        self.replaced_tokens.set(ended.live.clone()).await;
         self.required_scopes.clear().await;
         // A process that started in between has read what is deleted now.
         let late = self.stop_users(Duration::ZERO).await;
@@ -102,8 +116,9 @@ impl OAuthEngine {
         self.metadata.clear().await;
         Ok(SignedOut {
             existed: true,
-            revoked,
-            replaced: count,
+            revoked: ended.revoked,
+            replaced: ended.count,
+            pending: ended.live.len(),
             users,
         })
     }
@@ -136,46 +151,56 @@ impl OAuthEngine {
         details: &Details,
         refresh: Option<&Secret<String>>,
         access: &Secret<String>,
-    ) -> Revoked {
+    ) -> Revocation {
         if details.revocation_endpoint.is_none() {
-            return Revoked::NotOffered;
+            return Revocation::of(Revoked::NotOffered);
         }
-        let mut revoked = Revoked::Done;
-        let tokens = [(refresh, "refresh_token"), (Some(access), "access_token")];
-        for (token, hint) in tokens {
-            let Some(token) = token else { continue };
-            match self.revoke_one(details, token, hint).await {
-                Ok(()) => {}
-                // What is missing for one is missing for both.
-                Err(OAuthError::ClientAuthentication { .. } | OAuthError::NoAssertion { .. }) => {
-                    return Revoked::NoProof;
-                }
-                Err(_) => revoked = Revoked::Failed,
-            }
+        if let Some(refresh) = refresh
+            && let Err(error) = self.revoke_one(details, refresh, "refresh_token").await
+        {
+            // What stands in the way of one stands in the way of both; the access token ends soon.
+            let revoked = revoked_after(&error);
+            let live = (revoked == Revoked::Failed).then(|| ReplacedToken {
+                details: details.clone(),
+                refresh: Some(refresh.clone()),
+            });
+            return Revocation {
+                live: live.into_iter().collect(),
+                ..Revocation::of(revoked)
+            };
         }
-        revoked
+        let access = self.revoke_one(details, access, "access_token").await;
+        Revocation::of(access.map_or_else(|error| revoked_after(&error), |()| Revoked::Done))
     }
 
-    /// Revokes the refresh tokens that later sign-ins replaced; tells how many.
-    async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> (Revoked, usize) {
-        let (mut outcome, mut count) = (Revoked::Done, 0);
+    /// Revokes the refresh tokens that later sign-ins replaced.
+    async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> Revocation {
+        let mut outcome = Revocation::of(Revoked::Done);
         for token in replaced {
             let Some(refresh) = &token.refresh else {
                 continue;
             };
             if token.details.revocation_endpoint.is_none() {
-                outcome = Revoked::NotOffered;
-            } else if self
-                .revoke_one(&token.details, refresh, "refresh_token")
-                .await
-                .is_err()
-            {
-                return (Revoked::Failed, count);
-            } else {
-                count += 1;
+                outcome.revoked = Revoked::NotOffered;
+                continue;
+            }
+            if !outcome.live.is_empty() {
+                // A server that cannot be told is not waited for again.
+                outcome.live.push(token.clone());
+                continue;
+            }
+            let revoked = self.revoke_one(&token.details, refresh, "refresh_token");
+            match revoked.await.map_err(|error| revoked_after(&error)) {
+                Ok(()) => outcome.count += 1,
+                Err(revoked) => {
+                    outcome.revoked = revoked;
+                    if revoked == Revoked::Failed {
+                        outcome.live.push(token.clone());
+                    }
+                }
             }
         }
-        (outcome, count)
+        outcome
     }
 
     /// Revokes a refresh token that cannot be stored; if that fails, it lives until it expires.
@@ -210,6 +235,50 @@ impl OAuthEngine {
                 retry_after: None,
             }),
         }
+    }
+}
+
+/// What revoking came to.
+#[derive(Debug)]
+struct Revocation {
+    revoked: Revoked,
+    /// How many replaced refresh tokens were revoked.
+    count: usize,
+    /// Refresh tokens that the next sign-out can revoke.
+    live: Vec<ReplacedToken>,
+}
+
+impl Revocation {
+    const fn of(revoked: Revoked) -> Self {
+        Self {
+            revoked,
+            count: 0,
+            live: Vec::new(),
+        }
+    }
+
+    /// Adds what became of the replaced tokens, which counts if it is not as good.
+    fn and(mut self, replaced: Self) -> Self {
+        if replaced.revoked != Revoked::Done {
+            self.revoked = replaced.revoked;
+        }
+        self.count += replaced.count;
+        self.live.extend(replaced.live);
+        self
+    }
+}
+
+/// Says what became of a token that was not revoked.
+fn revoked_after(error: &OAuthError) -> Revoked {
+    match error {
+        OAuthError::ClientAuthentication { .. } | OAuthError::NoAssertion { .. } => {
+            Revoked::NoProof
+        }
+        // It would refuse again; what it is busy with, or a time-out, may be over.
+        OAuthError::Status { status, .. } if !matches!(status, 408 | 429 | 500..) => {
+            Revoked::Refused
+        }
+        _ => Revoked::Failed,
     }
 }
 

@@ -18,7 +18,10 @@ use crate::error::CliError;
 #[command(after_help = "\
 Examples:
   keyway logout docs
-  keyway logout --all")]
+  keyway logout --all
+
+Exits 1 if a token stays valid because the server could not be told or refused;
+signing out again tells it.")]
 #[command(mut_arg("trust", hidden))]
 #[command(mut_arg("browser", |flag| hidden(flag)))]
 pub(crate) struct Logout {
@@ -79,8 +82,18 @@ pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, Cli
             format!("{result}\n")
         }
     };
-    context.print(&text, Exit::Done)?;
-    Ok(Exit::Done)
+    let all_ended = outcomes.iter().all(|outcome| has_ended(&outcome.done));
+    let exit = if all_ended { Exit::Done } else { Exit::Failed };
+    context.print(&text, exit)?;
+    Ok(exit)
+}
+
+/// Tells whether no token lives on that the server would have revoked.
+const fn has_ended(done: &SignedOut) -> bool {
+    matches!(
+        done.revoked,
+        Revoked::Done | Revoked::NotOffered | Revoked::Nothing
+    )
 }
 
 fn line(outcome: &Outcome) -> String {
@@ -100,6 +113,7 @@ fn object(outcome: &Outcome) -> Value {
         Revoked::NotOffered => "not-offered",
         Revoked::NoProof => "no-proof",
         Revoked::Nothing => "nothing",
+        Revoked::Refused => "refused",
         _ => "failed",
     };
     json!({
@@ -107,6 +121,7 @@ fn object(outcome: &Outcome) -> Value {
         "was_signed_in": done.existed,
         "revoked": revoked,
         "replaced_revoked": done.replaced,
+        "pending": done.pending,
         "missing_variables": missing,
         "sessions": { "ended": done.users.stopped, "left": done.users.remaining },
     })

@@ -1,9 +1,10 @@
 //! Storing tokens: at sign-in, after a refresh, and from the journal.
 
 use keyway_store::{Commit, Generation, Tokens};
+use tokio_postgres::types::ToSql;
 
 use crate::error::PostgresError;
-use crate::journal::{self, Entry};
+use crate::journal::{self, Entry, Origin};
 use crate::person_keys::PersonKey;
 use crate::sessions::Values;
 
@@ -17,37 +18,63 @@ impl PostgresGrants {
         place: &Place,
         tokens: &Tokens,
     ) -> Result<Generation, PostgresError> {
-        let sessions = &self.replica.sessions;
-        let key = self.replica.keys.current(sessions, &self.person).await?;
         for _ in 0..TRIES {
-            let rows = sessions
-                .query("number a sign-in", None, NUMBER, &[])
-                .await?;
-            let number: i64 = rows.first().map_or(0, |row| row.get(0));
-            let generation = Generation::new(number << REFRESHES);
-            let new = SealedTokens::new(place, generation, &key, tokens)?;
-            let topic = self.person.topic();
-            let profile = place.grant.profile().as_bytes();
-            let name = place.grant.name().into_bytes();
-            let values: Values<'_> = &[
-                &profile,
-                &name,
-                &new.generation,
-                &new.key_id,
-                &new.access,
-                &new.refresh,
-                &new.details,
-                &new.fingerprint,
-                &new.lifetime,
-                &topic,
-            ];
-            let stored = self.query("store a sign-in", place, PUT, values).await?;
-            if !stored.is_empty() {
+            if let Some(generation) = self.put_once(place, tokens, PUT, &[]).await? {
                 return Ok(generation);
             }
             // Another sign-in with a later number was stored first: ours is the newer one.
         }
         Err(PostgresError::Busy)
+    }
+
+    /// Stores a sign-in in place of this generation, or of none; what has replaced that since stays.
+    async fn put_over(
+        &self,
+        place: &Place,
+        over: Option<Generation>,
+        tokens: &Tokens,
+    ) -> Result<(), PostgresError> {
+        let over = over.map(Generation::get);
+        self.put_once(place, tokens, PUT_OVER, &[&over]).await?;
+        Ok(())
+    }
+
+    /// Stores a sign-in if the statement finds nothing in its way; returns its generation.
+    async fn put_once(
+        &self,
+        place: &Place,
+        tokens: &Tokens,
+        statement: &str,
+        more: Values<'_>,
+    ) -> Result<Option<Generation>, PostgresError> {
+        let sessions = &self.replica.sessions;
+        let key = self.replica.keys.current(sessions, &self.person).await?;
+        let rows = sessions
+            .query("number a sign-in", None, NUMBER, &[])
+            .await?;
+        let number: i64 = rows.first().map_or(0, |row| row.get(0));
+        let generation = Generation::new(number << REFRESHES);
+        let new = SealedTokens::new(place, generation, &key, tokens)?;
+        let topic = self.person.topic();
+        let profile = place.grant.profile().as_bytes();
+        let name = place.grant.name().into_bytes();
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+            &profile,
+            &name,
+            &new.generation,
+            &new.key_id,
+            &new.access,
+            &new.refresh,
+            &new.details,
+            &new.fingerprint,
+            &new.lifetime,
+            &topic,
+        ];
+        values.extend_from_slice(more);
+        let stored = self
+            .query("store a sign-in", place, statement, &values)
+            .await?;
+        Ok((!stored.is_empty()).then_some(generation))
     }
 
     /// Replaces a generation by the next, whichever owner has the claim.
@@ -126,18 +153,45 @@ impl PostgresGrants {
 
     /// Keeps tokens in the folder of the journal, sealed with a key that is in memory: the database
     /// may be away.
+    ///
+    /// Of sign-ins over the same one the last counts: what a person does later is what they want.
     pub(super) fn write_journal(
         &self,
         place: &Place,
-        generation: Generation,
+        origin: Origin,
         tokens: &Tokens,
     ) -> Result<(), PostgresError> {
         let none = || PostgresError::Journal { source: None };
         let folder = self.replica.settings.journal.as_ref().ok_or_else(none)?;
-        // The owner of the claim has opened the refresh token with it.
+        // The owner of the claim has opened the refresh token with it, and a sign-in has reserved it.
         let key = self.replica.keys.cached(&self.person).ok_or_else(none)?;
-        let of = (&self.person, &place.grant, generation);
-        journal::write(folder, of, &key, tokens)
+        let written = journal::write(folder, (&self.person, &place.grant, origin), &key, tokens)?;
+        if matches!(origin, Origin::SignIn(_)) {
+            let is_same = |entry: &Entry| entry.open(&key).is_some_and(|(it, _)| it == origin);
+            // One that stays is as good as this one, and only the second choice.
+            let entries = self.journaled(place).unwrap_or_default();
+            let earlier = entries.iter().filter(|entry| entry.path != written);
+            earlier.filter(|it| is_same(it)).for_each(Entry::remove);
+        }
+        Ok(())
+    }
+
+    /// Lists what the journal holds of this sign-in.
+    fn journaled(&self, place: &Place) -> Result<Vec<Entry>, PostgresError> {
+        let Some(folder) = &self.replica.settings.journal else {
+            return Ok(Vec::new());
+        };
+        let mut entries = journal::list(folder).map_err(|source| PostgresError::Journal {
+            source: Some(source),
+        })?;
+        entries.retain(|entry| entry.person == self.person && entry.grant == place.grant);
+        Ok(entries)
+    }
+
+    /// Forgets what the journal holds of this sign-in.
+    pub(super) fn clear_journal(&self, place: &Place) -> Result<(), PostgresError> {
+        self.journaled(place)?.iter().for_each(Entry::remove);
+        Ok(())
     }
 
     /// Commits what the journal holds of this sign-in.
@@ -149,21 +203,21 @@ impl PostgresGrants {
         place: &Place,
         generation: Generation,
     ) -> Result<(), PostgresError> {
-        let Some(folder) = &self.replica.settings.journal else {
-            return Ok(());
-        };
-        let entries = journal::list(folder).map_err(|source| PostgresError::Journal {
-            source: Some(source),
-        })?;
-        let is_ours = |entry: &&Entry| entry.person == self.person && entry.grant == place.grant;
-        for entry in entries.iter().filter(is_ours) {
-            match self.commit_entry(place, entry).await {
-                Ok(()) => {}
-                Err(error) if entry.generation == generation => return Err(error),
-                Err(_) => {}
+        for entry in self.journaled(place)? {
+            match self.commit_entry(place, &entry).await {
+                Err(error) if entry.generation == Some(generation) => return Err(error),
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Commits all that the journal holds of this sign-in; returns what is stored then.
+    pub(super) async fn settle(&self, place: &Place) -> Result<Option<Generation>, PostgresError> {
+        for entry in self.journaled(place)? {
+            self.commit_entry(place, &entry).await?;
+        }
+        self.stored_generation(place).await
     }
 
     async fn commit_entry(&self, place: &Place, entry: &Entry) -> Result<(), PostgresError> {
@@ -173,10 +227,14 @@ impl PostgresGrants {
             Err(PostgresError::Corrupt { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if let Some(tokens) = entry.open(&key) {
-            self.commit_tokens(place, entry.generation, &tokens).await?;
-            entry.remove();
+        match entry.open(&key) {
+            Some((Origin::Renewal(generation), tokens)) => {
+                self.commit_tokens(place, generation, &tokens).await?;
+            }
+            Some((Origin::SignIn(over), tokens)) => self.put_over(place, over, &tokens).await?,
+            None => return Ok(()),
         }
+        entry.remove();
         Ok(())
     }
 }
@@ -195,6 +253,27 @@ const PUT: &str = "WITH stored AS (
             claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
             postponed_until = NULL
         WHERE old.generation < EXCLUDED.generation
+        RETURNING 1)
+    SELECT pg_notify('keyway', $13)::text FROM stored";
+/// A sign-in over the one of this generation, `$14`, or over none: a person who signed out since, or
+/// in again, wants that. The lock makes a sign-out at the same moment wait, and find what is stored.
+const PUT_OVER: &str = "WITH replaced AS (
+        SELECT 1 FROM keyway.grants
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $14 FOR UPDATE),
+    stored AS (
+        INSERT INTO keyway.grants AS old (tenant, person, grant_id, profile, name, generation,
+            key_id, access, refresh, details, fingerprint, expires_at)
+        SELECT $1, $2, $3, $4::bytea, $5::bytea, $6::bigint, $7::bytea, $8::bytea, $9::bytea,
+            $10::bytea, $11::bytea, keyway.now() + $12::bigint
+        WHERE $14::bigint IS NULL OR EXISTS (SELECT 1 FROM replaced)
+        ON CONFLICT (tenant, person, grant_id) DO UPDATE
+        SET generation = EXCLUDED.generation, key_id = EXCLUDED.key_id, access = EXCLUDED.access,
+            refresh = EXCLUDED.refresh, details = EXCLUDED.details,
+            fingerprint = EXCLUDED.fingerprint, expires_at = EXCLUDED.expires_at,
+            needs_reauth = false, claim = NULL, claim_owner = NULL, claimed_at = NULL,
+            claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
+            postponed_until = NULL
+        WHERE old.generation = $14
         RETURNING 1)
     SELECT pg_notify('keyway', $13)::text FROM stored";
 /// Announced only if the sign-in counted as lost: a plain refresh concerns no other replica.

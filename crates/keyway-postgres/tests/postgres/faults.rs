@@ -190,6 +190,45 @@ fn store_that_is_away_redeems_nothing_and_its_journal_loses_nothing() -> Result<
     Ok(())
 }
 
+/// A person consented, and the database is away before the tokens are stored.
+#[test]
+fn new_sign_in_survives_a_database_that_is_away_and_the_end_of_its_replica()
+-> Result<(), StoreError> {
+    let server = Server::start();
+    let database = server.database();
+    let store = database.open();
+    store.reserve(&grant())?;
+    server.control(&["-m", "immediate", "stop"]);
+    assert!(store.put(&grant(), &tokens("1")).unwrap_err().is_transient());
+    // The person tried again: the last one counts.
+    store.journal_sign_in(&grant(), None, &tokens("1"))?;
+    store.journal_sign_in(&grant(), None, &tokens("2"))?;
+    assert!(store.settle_journal(&grant()).unwrap_err().is_transient());
+    drop(store);
+    server.control(&["start"]);
+    let found = database.open().read(&grant())?.unwrap();
+    assert_eq!(found.access.expose(), "access-2");
+    assert!(found.refreshable);
+    let left = std::fs::read_dir(database.place.path().join("journal")).unwrap();
+    assert_eq!(left.count(), 0);
+    Ok(())
+}
+
+/// One that nothing can renew is used until it is refused: its end is not known.
+#[test]
+fn journaled_sign_in_without_a_refresh_token_does_not_count_as_expired() -> Result<(), StoreError> {
+    let database = Server::shared().database();
+    let store = database.open();
+    store.reserve(&grant())?;
+    let mut new = tokens("1");
+    new.refresh = None;
+    store.journal_sign_in(&grant(), None, &new)?;
+    store.settle_journal(&grant())?;
+    let found = store.read(&grant())?.unwrap();
+    assert_eq!((found.access.expose().as_str(), found.expires_at), ("access-1", None));
+    Ok(())
+}
+
 #[test]
 fn clock_of_a_replica_that_is_wrong_by_an_hour_changes_nothing() -> Result<(), StoreError> {
     for shift in ["-1h", "+1h"] {

@@ -210,6 +210,9 @@ fn token(
 
 /// RFC 7009 section 2: for the client that a token was issued to, and for no other.
 fn revoke(request: &Request, settings: &Settings, tokens: &mut Tokens) -> Answer {
+    if let Some(status) = settings.revocation_status {
+        return Answer::empty(status);
+    }
     let client = match clients::authenticate(request, settings) {
         Ok(client) => client,
         Err(refused) => return refused,

@@ -54,6 +54,8 @@ pub struct Settings {
     pub device: Option<u64>,
     /// What a revocation ends.
     pub revocation: Revocation,
+    /// Answers revocations with this status, and revokes nothing.
+    pub revocation_status: Option<u16>,
     /// Whether it exchanges ID tokens for assertions, as an identity provider does, and redeems
     /// assertions.
     pub assertions: Assertions,
@@ -84,6 +86,7 @@ impl Default for Settings {
             more_scopes: None,
             device: None,
             revocation: Revocation::Family,
+            revocation_status: None,
             assertions: Assertions::Unknown,
             clients: BTreeMap::new(),
         }

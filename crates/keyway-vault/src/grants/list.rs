@@ -121,26 +121,17 @@ pub(crate) fn open_row(
     Ok(Some((row.generation, row.data_key)))
 }
 
-/// Finds the grants of a damaged table by their [index](GrantKey::index), from both of its ends.
-pub(crate) fn indexes(scope: &Scope<'_>) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for order in ["profile, name", "profile DESC, name DESC"] {
-        let query = format!("SELECT profile, name FROM grants ORDER BY {order}");
-        let Ok(mut statement) = scope.tx.prepare(&query) else {
-            continue;
-        };
-        let Ok(mut rows) = statement.query([]) else {
-            continue;
-        };
-        // An error ends the scan: SQLite does not get beyond a damaged page.
-        while let Ok(Some(row)) = rows.next() {
-            let (Ok(profile), Ok(name)) = (row.get::<_, String>(0), row.get::<_, String>(1)) else {
-                continue;
-            };
-            all.extend(GrantKey::parse(&profile, &name).map(|grant| grant.index()));
-        }
-    }
-    all
+/// Lists the [index](GrantKey::index) of every row that has one.
+pub(crate) fn indexes(scope: &Scope<'_>) -> Result<BTreeSet<String>, VaultError> {
+    let failed = || VaultError::database("list sign-ins");
+    let mut statement = scope
+        .tx
+        .prepare("SELECT profile, name FROM grants")
+        .map_err(failed())?;
+    let names = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let names: Vec<(String, String)> = names.and_then(Iterator::collect).map_err(failed())?;
+    let index = |(profile, name): (String, String)| Some(GrantKey::parse(&profile, &name)?.index());
+    Ok(names.into_iter().filter_map(index).collect())
 }
 
 /// Names a grant by its [index](GrantKey::index).

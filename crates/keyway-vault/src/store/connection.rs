@@ -155,8 +155,18 @@ fn file(folder: &Folder, name: &str) -> Result<PathBuf, VaultError> {
 
 /// Opens a new, empty file that no other process knows, and makes the tables in it.
 pub(super) fn make_tables(folder: &Folder, name: &str) -> Result<Connection, VaultError> {
+    make_older_tables(folder, name, SCHEMA)
+}
+
+/// As [`make_tables`], with the tables of an older version.
+pub(super) fn make_older_tables(
+    folder: &Folder,
+    name: &str,
+    schema: i64,
+) -> Result<Connection, VaultError> {
     let connection = without_log(folder, name)?;
-    apply_steps(&connection, 0).map_err(VaultError::database(PREPARE))?;
+    let made = apply(&connection, 0, schema);
+    made.map_err(VaultError::database(PREPARE))?;
     Ok(connection)
 }
 
@@ -238,10 +248,16 @@ fn check_tables(folder: &Folder, connection: &Connection) -> Result<(), VaultErr
 
 /// Changes the tables of schema `found` to the present ones.
 pub(super) fn apply_steps(connection: &Connection, found: i64) -> rusqlite::Result<()> {
-    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    apply(connection, found, SCHEMA)
+}
+
+fn apply(connection: &Connection, found: i64, wanted: i64) -> rusqlite::Result<()> {
+    let [found_steps, wanted_steps] = [found, wanted].map(|it| usize::try_from(it).unwrap_or(0));
+    let steps = MIGRATIONS.iter().take(wanted_steps).skip(found_steps);
+    for step in steps {
         connection.execute_batch(step)?;
     }
-    connection.pragma_update(None, "user_version", SCHEMA)
+    connection.pragma_update(None, "user_version", wanted)
 }
 
 /// Refuses to write if a newer version changed the tables since the file was opened.

@@ -1,7 +1,7 @@
 //! Getting at what is left of a damaged vault, without writing to it.
 
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use rusqlite::Connection;
@@ -12,6 +12,7 @@ use crate::folders::{Folder, Folders};
 use crate::key::KeySources;
 
 use super::header::Header;
+use super::page_rows::page_size;
 use super::{
     FileIdentity, Inner, Keys, Scope, Vault, connection, create, data_key, header, unlock, upgrade,
     wrap_of,
@@ -38,39 +39,42 @@ pub(crate) fn exclude_others(data: &Folder) -> Result<File, VaultError> {
     }
 }
 
-/// Copies the database and its log; through names of their own, so that the lock stays.
+/// Copies the database, which `vault` has locked, and its log.
+///
+/// The database is read through `vault` itself: closing any other descriptor of it would end the
+/// lock, whichever descriptor took it.
 ///
 /// A file that was cut off is made as long as its header says, with zeros: SQLite opens no file that
 /// is shorter, and reads every page that is whole.
-pub(crate) fn copy_aside(data: &Folder, copy: &str) -> Result<(), VaultError> {
-    for side in ["", "-wal"] {
-        let from = data.path().join(format!("{}{side}", connection::NAME));
-        let failed = |source| VaultError::file("copy", &from, source);
-        let contents = match std::fs::read(&from) {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            contents => contents.map_err(failed)?,
-        };
-        let mut target = File::from(data.create_open(&format!("{copy}{side}"))?);
-        std::io::Write::write_all(&mut target, &contents).map_err(failed)?;
-        if side.is_empty()
-            && let Some(length) = length_by_header(&contents)
-            && length > contents.len() as u64
-        {
-            target.set_len(length).map_err(failed)?;
+pub(crate) fn copy_aside(mut vault: &File, data: &Folder, copy: &str) -> Result<(), VaultError> {
+    let path = data.path().join(connection::NAME);
+    let failed = |source| VaultError::file("copy", &path, source);
+    let mut contents = Vec::new();
+    vault.rewind().map_err(failed)?;
+    vault.read_to_end(&mut contents).map_err(failed)?;
+    let mut target = File::from(data.create_open(copy)?);
+    target.write_all(&contents).map_err(failed)?;
+    if let Some(length) = length_by_header(&contents)
+        && length > contents.len() as u64
+    {
+        target.set_len(length).map_err(failed)?;
+    }
+    let path = data.path().join(connection::LOG);
+    let failed = |source| VaultError::file("copy", &path, source);
+    match std::fs::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        log => {
+            let log = log.map_err(failed)?;
+            let mut target = File::from(data.create_open(&format!("{copy}-wal"))?);
+            target.write_all(&log).map_err(failed)
         }
     }
-    Ok(())
 }
 
 /// Returns how long a database is by its header (section 1.3 of SQLite's file format); `None` where
 /// that cannot be: the header may be damaged too.
 fn length_by_header(contents: &[u8]) -> Option<u64> {
-    let page = contents.get(16..18)?.try_into().ok()?;
-    let page = match u16::from_be_bytes(page) {
-        1 => 65_536,
-        size if size >= 512 && size.is_power_of_two() => u64::from(size),
-        _ => return None,
-    };
+    let page = u64::try_from(page_size(contents)?).ok()?;
     let pages = contents.get(28..32)?.try_into().ok()?;
     let length = page.checked_mul(u32::from_be_bytes(pages).into())?;
     (length <= MAX_LENGTH).then_some(length)

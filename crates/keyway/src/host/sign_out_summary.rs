@@ -10,7 +10,11 @@ impl SignOutPlan {
     #[must_use]
     pub fn summary(&self, done: &SignedOut) -> String {
         if !done.existed {
-            return "was not signed in".to_owned();
+            return match (done.replaced, done.pending) {
+                (0, 0) => "was not signed in".to_owned(),
+                (_, 0) => "was not signed in; what an earlier sign-out left was revoked".to_owned(),
+                (..) => format!("was not signed in; {PENDING}"),
+            };
         }
         let missing = self.missing_variables();
         let revoked = match done.revoked {
@@ -25,8 +29,12 @@ impl SignOutPlan {
             Revoked::NoProof => {
                 "the tokens were deleted here; they could not be revoked, because the client secret is missing or not approved, so they stay valid until they expire"
             }
+            Revoked::Failed if done.pending > 0 => PENDING,
+            Revoked::Failed => {
+                "the tokens were deleted here; the access token could not be revoked, so it stays valid until it expires"
+            }
             _ => {
-                "the tokens were deleted here; the authorization server could not be reached, so they stay valid until they expire"
+                "the tokens were deleted here; the authorization server refused to revoke them, so they stay valid until they expire; end this client's access on the server's own page"
             }
         };
         let replaced = match done.replaced {
@@ -69,3 +77,5 @@ fn sessions(done: &SignedOut) -> String {
     }
     text
 }
+
+const PENDING: &str = "the authorization server could not be told to revoke the refresh token, which stays valid there until it expires: sign out again once the server answers (it is kept sealed for that alone), or end this client's access on the server's own page";

@@ -105,7 +105,7 @@ impl OAuthEngine {
         if generation(stored.as_ref()) == over {
             // This ends the claim.
             let tokens = tokens(issued).with_details(details.encode());
-            self.store_sign_in_at_length(&tokens).await;
+            self.store_sign_in_at_length(&tokens, over).await;
             self.required_scopes.clear().await;
             return Ok(());
         }

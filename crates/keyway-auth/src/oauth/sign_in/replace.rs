@@ -66,11 +66,13 @@ impl OAuthEngine {
     pub(super) async fn store_sign_in(
         &self,
         new: &Tokens,
+        over: Option<Generation>,
         claim: Option<ClaimId>,
         carried: Option<Arc<dyn CarriedExchange>>,
     ) -> Result<Generation, OAuthError> {
         let started = self.clock.monotonic();
-        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), carried);
+        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), over);
+        unstored.carried = carried;
         let mut pause = COMMIT_FIRST_PAUSE;
         loop {
             let error = match unstored.store().await {
@@ -95,8 +97,8 @@ impl OAuthEngine {
     }
 
     /// The same for a process that has nothing else to do: it tries until that succeeds.
-    pub(super) async fn store_sign_in_at_length(&self, new: &Tokens) {
-        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), None);
+    pub(super) async fn store_sign_in_at_length(&self, new: &Tokens, over: Option<Generation>) {
+        let mut unstored = UnstoredSignIn::new(self.grant.handle(), new.clone(), over);
         let mut pause = COMMIT_FIRST_PAUSE;
         while unstored.store().await.is_err() {
             unstored.show().await;
@@ -128,6 +130,8 @@ impl OAuthEngine {
 struct UnstoredSignIn {
     grant: GrantHandle,
     tokens: Tokens,
+    /// What was stored before the person was asked.
+    over: Option<Generation>,
     tries: u32,
     /// Whether the journal has it; from then on it is stored from there alone.
     is_journaled: bool,
@@ -137,17 +141,14 @@ struct UnstoredSignIn {
 }
 
 impl UnstoredSignIn {
-    const fn new(
-        grant: GrantHandle,
-        tokens: Tokens,
-        carried: Option<Arc<dyn CarriedExchange>>,
-    ) -> Self {
+    const fn new(grant: GrantHandle, tokens: Tokens, over: Option<Generation>) -> Self {
         Self {
             grant,
             tokens,
+            over,
             tries: 0,
             is_journaled: false,
-            carried,
+            carried: None,
         }
     }
 
@@ -175,10 +176,15 @@ impl UnstoredSignIn {
         };
         self.tries = self.tries.saturating_add(1);
         if self.tries >= TRIES_BEFORE_JOURNAL {
-            let tokens = self.tokens.clone();
-            // Over what is stored at this moment, as the put would have been.
+            let (tokens, before) = (self.tokens.clone(), self.over);
             let journal = move |store: &dyn GrantStore, key: &GrantKey| {
-                let over = store.read(key)?.map(|stored| stored.generation);
+                // Over what is stored at this moment, as the put would have been. A database that
+                // is away cannot say what that is: then over what it held before the consent.
+                let over = match store.read(key) {
+                    Ok(stored) => stored.map(|stored| stored.generation),
+                    Err(error) if error.is_transient() => before,
+                    Err(error) => return Err(error),
+                };
                 store.journal_sign_in(key, over, &tokens)
             };
             self.is_journaled = self.grant.with(journal).await.is_ok();

@@ -275,7 +275,7 @@ fn a11_token_is_kept_whatever_else_the_answer_says() {
 fn a11_whatever_a_revocation_is_answered_with_the_sign_in_is_gone() {
     let kit = Kit::new();
     for body in no_documents() {
-        for (status, revoked) in [(200, Revoked::Done), (400, Revoked::Failed)] {
+        for (status, revoked) in [(200, Revoked::Done), (400, Revoked::Refused)] {
             let oauth = kit.oauth();
             kit.run(oauth.sign_in(None)).unwrap();
             kit.world.route(REVOKE, [Reply::raw(status, body.clone())]);

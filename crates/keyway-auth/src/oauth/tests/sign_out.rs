@@ -55,19 +55,40 @@ fn c13_a_token_at_hand_is_not_used_after_signing_out() {
 
 #[test]
 fn c13_signing_out_succeeds_whatever_the_server_says() {
-    for reply in [
-        Reply::raw(500, ""),
-        Reply::raw(400, "garbage"),
-        Reply::raw(302, ""),
-        Reply::times_out(),
+    for (reply, revoked, pending) in [
+        (Reply::raw(500, ""), Revoked::Failed, 1),
+        (Reply::raw(429, ""), Revoked::Failed, 1),
+        (Reply::raw(400, "garbage"), Revoked::Refused, 0),
+        (Reply::raw(302, ""), Revoked::Refused, 0),
+        (Reply::times_out(), Revoked::Failed, 1),
     ] {
         let kit = Kit::new();
         let oauth = kit.signed_in();
         kit.world.route(REVOKE, [reply]);
         let ended = kit.run(oauth.sign_out()).unwrap();
-        assert_eq!(ended.revoked, Revoked::Failed);
+        assert_eq!((ended.revoked, ended.pending), (revoked, pending));
         assert!(kit.stored().is_none());
     }
+}
+
+/// A sign-out while the server is away: the token lives on there, and only this machine knows it.
+#[test]
+fn refresh_token_whose_revocation_failed_is_revoked_by_the_next_sign_out() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.world.route(REVOKE, [Reply::times_out(), Reply::times_out()]);
+    kit.run(oauth.sign_out()).unwrap();
+    // Still away: nothing is forgotten.
+    let again = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!((again.existed, again.pending), (false, 1));
+    kit.world.forget();
+    let last = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!((last.revoked, last.replaced, last.pending), (Revoked::Done, 1, 0));
+    let told = kit.world.seen(REVOKE);
+    assert_eq!(told.first().map(|seen| seen.field("token")).unwrap(), "rt-1");
+    // And then it is forgotten.
+    let nothing = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!(nothing.revoked, Revoked::Nothing);
 }
 
 #[test]
@@ -168,7 +189,7 @@ fn c13_a_sign_in_that_was_tampered_with_can_be_got_rid_of() {
     assert!(ended.existed);
     assert_eq!(
         ended.revoked,
-        Revoked::Failed,
+        Revoked::Refused,
         "it is said that the tokens count on"
     );
     kit.shelf.repair();

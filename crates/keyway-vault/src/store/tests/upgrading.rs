@@ -66,6 +66,20 @@ fn vault_of_schema_1_is_upgraded_too() {
 }
 
 #[test]
+fn damaged_vault_of_an_earlier_version_is_repaired_and_upgraded() {
+    let home = old_home();
+    home.edit("UPDATE records SET sealed = zeroblob(99) WHERE key = 'NAME_5'");
+    let repaired = Vault::repair(&home.folders, KeySources::default()).unwrap();
+    assert_eq!(repaired.lost, ["entry `NAME_5` of `env`"]);
+    assert!(repaired.unlisted.is_empty(), "{:?}", repaired.unlisted);
+    let vault = home.open();
+    assert_eq!(env(&vault).list().unwrap().len(), 10);
+    let read = vault.read(&grant()).unwrap().unwrap();
+    assert_eq!(read.access.expose(), "access-2");
+    assert!(vault.verify().unwrap().problems.is_empty());
+}
+
+#[test]
 fn generations_continue_after_an_upgrade() {
     let home = old_home();
     let vault = home.open();
