@@ -73,7 +73,7 @@ fn fill(connection: &Connection, rows: Vec<PageRow>) -> Result<(), VaultError> {
         let insert = format!("INSERT OR REPLACE INTO {table} ({columns}) VALUES ({places})");
         let values = rusqlite::params_from_iter(values.into_iter().map(sql_value));
         let inserted = connection
-            .prepare_cached(&insert)
+            .prepare(&insert)
             .and_then(|mut statement| statement.execute(values));
         match inserted {
             // It has the form of a row, and is none.
@@ -87,7 +87,7 @@ fn fill(connection: &Connection, rows: Vec<PageRow>) -> Result<(), VaultError> {
 /// Lists the columns in the order in which rows hold them: every key of the vault comes first.
 fn columns_of(connection: &Connection, table: Table) -> rusqlite::Result<Vec<String>> {
     let query = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
-    let mut statement = connection.prepare_cached(query)?;
+    let mut statement = connection.prepare(query)?;
     let names = statement.query_map([table.name()], |row| row.get(0))?;
     names.collect()
 }
