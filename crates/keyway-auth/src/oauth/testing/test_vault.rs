@@ -22,6 +22,7 @@ pub(crate) struct TestVault {
     clock: Arc<ManualClock>,
     locked: AtomicU32,
     rows_locked: AtomicBool,
+    is_away: AtomicBool,
     spoilt: AtomicBool,
     is_full: AtomicBool,
 }
@@ -33,6 +34,7 @@ impl TestVault {
             clock,
             locked: AtomicU32::new(0),
             rows_locked: AtomicBool::new(false),
+            is_away: AtomicBool::new(false),
             spoilt: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
         }
@@ -46,6 +48,12 @@ impl TestVault {
     /// Lets nothing be written but the journal, or all again.
     pub(crate) fn lock_rows(&self, is_locked: bool) {
         self.rows_locked.store(is_locked, Ordering::SeqCst);
+    }
+
+    /// Lets nothing be read either, as a database does that is away; the journal is beside it.
+    pub(crate) fn go_away(&self) {
+        self.is_away.store(true, Ordering::SeqCst);
+        self.lock_rows(true);
     }
 
     /// Has no room for anything new.
@@ -98,6 +106,9 @@ impl GrantStore for TestVault {
                 what: "a sign-in".to_owned(),
                 how: Damage::Altered,
             });
+        }
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(StoreError::Busy);
         }
         let mut found = self.vault.read(grant)?;
         if let Some(found) = &mut found {

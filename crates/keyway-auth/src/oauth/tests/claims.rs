@@ -246,6 +246,31 @@ fn first_sign_in_that_cannot_be_stored_is_journaled_and_committed_by_the_next_st
     }
 }
 
+/// A database that is away does not say what a sign-in replaces: then what was there before.
+#[test]
+fn new_sign_in_is_journaled_although_the_store_cannot_even_be_read() {
+    for is_first in [true, false] {
+        let kit = Kit::new();
+        let oauth = kit.oauth();
+        if !is_first {
+            kit.run(oauth.sign_in(None)).unwrap();
+        }
+        let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+        kit.world.answer(TOKEN, move |seen| {
+            shelf.go_away();
+            honest.token(seen)
+        });
+        kit.clock.let_pass(500);
+        let error = cause(kit.run(oauth.sign_in(None)).unwrap_err());
+        assert!(error.hint().contains("in the journal"), "{error}");
+        let next = kit.other_shelf();
+        next.commit_journaled();
+        let stored = next.read(&kit.key).unwrap().unwrap();
+        let expected = if is_first { "at-1" } else { "at-2" };
+        assert_eq!(stored.access.expose(), expected);
+    }
+}
+
 #[test]
 fn first_sign_in_that_is_only_in_memory_is_stored_once_it_fits_and_its_process_named() {
     let kit = Kit::new();
