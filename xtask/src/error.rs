@@ -129,6 +129,9 @@ pub(crate) enum XtaskError {
     /// Something keeps this from being released.
     #[error("not fit for release:{}", listed(faults))]
     Release { faults: Vec<String> },
+    /// The page has no such row.
+    #[error("`docs/reliability.md` has no such promise")]
+    PromiseUnknown,
     /// The named fuzz target has no file.
     #[error("no fuzz target `{name}`; there are: {known}")]
     FuzzTargetUnknown { name: String, known: String },

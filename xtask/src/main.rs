@@ -31,6 +31,7 @@ mod nextest;
 mod peers;
 mod process;
 mod release;
+mod reliability;
 mod rivals;
 mod scratch;
 mod source;
@@ -122,6 +123,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Release { verify, .. } => {
             release::dry_run(&workspace, release::Verify::from_flag(verify))
         }
+        Task::Reliability { promise } => reliability::run(&workspace, promise.as_deref()),
         Task::Fuzz {
             target,
             seconds,
@@ -296,6 +298,12 @@ enum Task {
         /// Build every packed crate, then all of them elsewhere, and run `demo --check`
         #[arg(long)]
         verify: bool,
+    },
+    /// Run the tests of one promise of `docs/reliability.md`, or of all
+    Reliability {
+        /// The number of its row
+        #[arg(value_name = "ROW")]
+        promise: Option<String>,
     },
     /// Fuzz all targets, or one
     Fuzz {

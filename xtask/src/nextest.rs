@@ -8,10 +8,20 @@ use crate::metadata::Workspace;
 use crate::scratch::Scratch;
 
 /// Runs all unit and integration tests and returns how many there were.
-///
-/// Tests find installed tools under the directory in `KEYWAY_TOOLS`; see [`crate::tools`].
 pub(crate) fn run(workspace: &Workspace) -> Result<Summary, XtaskError> {
+    run_with(workspace, &[])
+}
+
+/// Runs the tests whose names contain one of these.
+pub(crate) fn run_named(workspace: &Workspace, names: &[&str]) -> Result<Summary, XtaskError> {
+    let filters: Vec<String> = names.iter().map(|name| format!("test({name})")).collect();
+    run_with(workspace, &["-E", &filters.join(" | ")])
+}
+
+/// Tests find installed tools under the directory in `KEYWAY_TOOLS`; see [`crate::tools`].
+fn run_with(workspace: &Workspace, arguments: &[&str]) -> Result<Summary, XtaskError> {
     let mut command = child::cargo(workspace, &["nextest", "run", "--workspace", "--locked"]);
+    command.args(arguments);
     command.env("KEYWAY_TOOLS", workspace.tools());
     let scratch = Scratch::in_memory();
     if let Some(scratch) = &scratch {

@@ -9,6 +9,8 @@
 
 #[cfg(target_os = "linux")]
 mod ancestry;
+#[cfg(target_os = "linux")]
+mod control_group;
 mod denied;
 mod detached;
 mod exec;

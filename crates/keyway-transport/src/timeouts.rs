@@ -55,6 +55,12 @@ pub(crate) const MAX_REOPEN_DELAY: Duration = Duration::from_secs(2);
 
 // Programs.
 
+/// For what was killed in a control group to be gone from it.
+#[cfg(all(feature = "stdio", target_os = "linux"))]
+pub(crate) const GROUP_END_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two looks whether it is.
+#[cfg(all(feature = "stdio", target_os = "linux"))]
+pub(crate) const GROUP_END_INTERVAL: Duration = Duration::from_millis(5);
 /// Before a program whose file is open for writing is started again, doubled each time.
 #[cfg(feature = "stdio")]
 pub(crate) const BUSY_DELAY: Duration = Duration::from_millis(5);

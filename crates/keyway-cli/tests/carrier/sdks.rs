@@ -7,14 +7,14 @@ use keyway_testkit::{Desk, Tools, eventually};
 
 use crate::{Caller, KEYWAY, still_signed_in};
 
-/// Lets a client close in the middle of a renewal whose answer takes twice as long as it waits;
-/// `KEYWAY_SLOW_ANSWERS=1` adds one that takes 30 seconds.
+/// Lets a client close in the middle of renewals whose answers take up to twice as long as it waits;
+/// `KEYWAY_SLOW_ANSWERS=1` adds one that takes 30 seconds. Side by side: they mostly wait.
 fn closes(client: &[String]) {
-    let mut delays = vec![9];
+    let mut delays = vec![3, 8];
     if std::env::var_os("KEYWAY_SLOW_ANSWERS").is_some() {
         delays.push(30);
     }
-    for seconds in delays {
+    let close = |seconds: u64| {
         let desk = Desk::new(KEYWAY, Settings::default());
         desk.sign_in();
         let caller = Caller::start(&desk, client);
@@ -24,7 +24,14 @@ fn closes(client: &[String]) {
         eventually("the token is renewed", || desk.rig.refreshes() == 1);
         caller.close();
         still_signed_in(&desk, &format!("{seconds} s, {}", client.join(" ")));
-    }
+        println!("answer after {seconds} s: kept");
+    };
+    std::thread::scope(|all| {
+        for seconds in delays {
+            let close = &close;
+            all.spawn(move || close(seconds));
+        }
+    });
 }
 
 #[test]

@@ -78,6 +78,12 @@ impl ConnectionPool {
         self.lock().push(pooled);
     }
 
+    /// Takes out a connection that turned out to lead nowhere.
+    pub(super) fn remove(&self, connection: &Arc<UpstreamConnection>) {
+        self.lock()
+            .retain(|it| !Arc::ptr_eq(&it.connection, connection));
+    }
+
     fn extract(&self, which: impl Fn(&UpstreamConnection) -> bool) -> Vec<Arc<UpstreamConnection>> {
         let mut connections = self.lock();
         let taken = connections.extract_if(.., |it| which(&it.connection));

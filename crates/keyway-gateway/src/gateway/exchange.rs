@@ -6,10 +6,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
 use tokio::sync::mpsc;
+use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
 use crate::activity::RequestRecorder;
-use keyway_mcp::jsonrpc::METHOD_NOT_FOUND;
+use keyway_mcp::jsonrpc::{LOCAL_ERROR, METHOD_NOT_FOUND};
 
 use super::event_streams::Priming;
 use super::reply::{self, KEEP_ALIVE};
@@ -124,15 +125,38 @@ impl Exchange {
 
     /// Waits for the first message, which decides on the form of the answer.
     pub(super) async fn reply(mut self) -> Reply {
-        let is_kept = self.registration.on_disconnect == OnDisconnect::Continue;
-        if is_kept && self.takes_events && self.prefers_events {
+        if self.is_kept() && self.takes_events && self.prefers_events {
             return self.stream_kept(None);
         }
-        let first = if self.takes_events {
+        let first = self.first().await;
+        self.reply_with(first)
+    }
+
+    /// As [`reply`](Self::reply); `None` if the server could not be asked: it is down, or refuses the
+    /// credential.
+    pub(super) async fn reply_unless_failed(mut self) -> Option<Reply> {
+        let first = self.first().await;
+        let has_failed = matches!(
+            first,
+            Ok(Some(Delivery::Response(_, Some(LOCAL_ERROR))) | None)
+        );
+        (!has_failed).then(|| self.reply_with(first))
+    }
+
+    async fn first(&mut self) -> Result<Option<Delivery>, Elapsed> {
+        if self.takes_events {
             timeout(KEEP_ALIVE_INTERVAL, self.deliveries.recv()).await
         } else {
             Ok(self.deliveries.recv().await)
-        };
+        }
+    }
+
+    fn is_kept(&self) -> bool {
+        self.registration.on_disconnect == OnDisconnect::Continue
+    }
+
+    fn reply_with(self, first: Result<Option<Delivery>, Elapsed>) -> Reply {
+        let is_kept = self.is_kept();
         match first {
             Ok(Some(Delivery::Response(frame, code))) => {
                 self.learn(&frame);

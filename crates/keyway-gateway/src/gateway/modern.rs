@@ -52,13 +52,13 @@ impl Gateway {
             opening = Some(pool.opening.lock().await);
             entered = pool.register(capabilities, &asked);
         }
-        let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
-            tools: Arc::clone(&pool.tools),
-            from_start: envelope
-                .params
-                .is_none_or(|it| !it.get().contains("cursor")),
-        });
         let wait = |connection, deliveries| {
+            let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
+                tools: Arc::clone(&pool.tools),
+                from_start: envelope
+                    .params
+                    .is_none_or(|it| !it.get().contains("cursor")),
+            });
             Exchange::new(
                 connection,
                 asked.id.clone(),
@@ -71,10 +71,20 @@ impl Gateway {
             .observed_by(message.recorder.clone())
         };
         if let Some((connection, deliveries)) = entered {
-            drop(opening);
-            let exchange = wait(connection, deliveries);
+            drop(opening.take());
+            let exchange = wait(Arc::clone(&connection), deliveries);
             exchange.send(message.frame.clone()).await;
-            return exchange.reply().await;
+            if !connection.is_direct() || !may_be_repeated(method) {
+                return exchange.reply().await;
+            }
+            if let Some(reply) = exchange.reply_unless_failed().await {
+                return reply;
+            }
+            // The server went down since the connection was opened: another one is tried, and then
+            // an answer in its place. Other requests on this one may still get theirs.
+            pool.remove(&connection);
+            drop(tokio::spawn(connection.close_when_idle()));
+            opening = Some(pool.opening.lock().await);
         }
         if pool.is_full() {
             let what = "too many clients at once";

@@ -83,7 +83,7 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },
-        Place::Only => {
+        Place::Grouped | Place::Only => {
             let Err(error) = until_not_busy(|| Err::<Infallible, _>(command(&spec).exec()));
             error
         }
@@ -224,10 +224,7 @@ fn die_with_parent(words: &[String]) -> io::Result<Place> {
     if parent.is_some_and(|parent| parent.to_string() != *supervisor) {
         return Err(Errno::CHILD.into());
     }
-    Ok(match place.as_str() {
-        "first" => Place::First,
-        _ => Place::Only,
-    })
+    Ok(Place::from_word(place))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -177,8 +177,27 @@ pub(super) struct Request<'a> {
 pub(super) enum Place {
     /// Process 1 of namespaces of its own, able to mount.
     First,
+    /// A process like any other of the person, in a control group of its own.
+    Grouped,
     /// A process like any other of the person.
     Only,
+}
+
+#[cfg(target_os = "linux")]
+impl Place {
+    pub(super) const fn as_word(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Grouped => "grouped",
+            Self::Only => "only",
+        }
+    }
+
+    pub(super) fn from_word(word: &str) -> Self {
+        let known = [Self::First, Self::Grouped];
+        let found = known.into_iter().find(|place| place.as_word() == word);
+        found.unwrap_or(Self::Only)
+    }
 }
 
 /// Which step failed, and what the system said.
@@ -202,6 +221,7 @@ impl ApplyError {
 pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel, ApplyError> {
     let isolation = request.isolation;
     let mut level = IsolationLevel::requested(isolation.profile);
+    level.group = place == Place::Grouped;
     if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }

@@ -208,6 +208,9 @@ impl Group {
     fn wait(&self, child: &mut Child) -> ExitStatus {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(self.supervisor), look) {}
+        // Before the lock, because it may take a moment; the id is not free before the reaping.
+        #[cfg(target_os = "linux")]
+        super::control_group::end_group_of(self.supervisor);
         let mut is_reaped = self.lock();
         // Only if the supervisor was killed is anything left.
         if let Some(program) = self.program.get() {

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn launch_report_round_trips() {
-        let level = IsolationLevel::from_code("hmp--k7").unwrap();
+        let level = IsolationLevel::from_code("hmp--k-7").unwrap();
         let group = Pid::from_raw(4711).unwrap();
         let done = [Report::Ready { level, group }, Report::Insufficient(level)];
         let failed = LaunchStage::ALL.map(|stage| Report::Failed { stage, errno: 2 });
@@ -94,9 +94,9 @@ mod tests {
         for line in [
             "",
             "ready",
-            "ready hmp--k7",
-            "ready hmp--k7 0",
-            "ready hmp--k7 1 1",
+            "ready hmp--k-7",
+            "ready hmp--k-7 0",
+            "ready hmp--k-7 1 1",
             "x 1",
         ] {
             let line = format!("{MARK}{line}");

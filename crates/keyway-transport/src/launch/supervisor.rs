@@ -6,8 +6,8 @@
 //! ```
 //!
 //! With a PID namespace the first process is its process 1: when it ends, the kernel ends all the
-//! others. Without one the first process becomes the program itself, and the supervisor adopts
-//! what the program leaves behind, and ends that.
+//! others. Without one the first process becomes the program itself, in a control group of its own
+//! where one can be made, and the supervisor adopts what the program leaves behind, and ends that.
 //!
 //! Either end is noticed: if the program ends, the supervisor ends with its status; if the host
 //! ends in whatever way, the program is asked to end, and soon made to. If the supervisor itself is
@@ -26,6 +26,8 @@ use rustix::process::{
 };
 
 use super::PROGRAM_ARG;
+use super::control_group::ControlGroup;
+use super::isolation::Place;
 use super::namespaces::Namespaces;
 use super::own_process::{
     LAUNCH_MARK, NOT_STARTED, drop_streams, exit_code, own_binary, parent_of,
@@ -64,10 +66,20 @@ pub(super) fn run(words: &[String]) -> u8 {
             return NOT_STARTED;
         }
     };
-    if !is_private {
+    let group = if is_private {
+        None
+    } else {
         _ = set_child_subreaper(Some(getpid()));
-    }
-    let Ok(child) = start_first(is_private) else {
+        ControlGroup::make().filter(|group| group.enter().is_ok())
+    };
+    let started = start_first(match (is_private, &group) {
+        (true, _) => Place::First,
+        (false, Some(_)) => Place::Grouped,
+        (false, None) => Place::Only,
+    });
+    let has_left = group.as_ref().is_some_and(|group| group.leave().is_ok());
+    let Ok(child) = started else {
+        group.filter(|_| has_left).map(ControlGroup::end);
         return NOT_STARTED;
     };
     // Readers of the streams must see their end when the program closes them.
@@ -76,6 +88,8 @@ pub(super) fn run(words: &[String]) -> u8 {
     drop(harden_self());
     let status = supervise(Pid::from_child(&child), end_of_host.as_ref());
     if !is_private {
+        // What is in the group ends even if it starts more than can be killed one by one.
+        group.filter(|_| has_left).map(ControlGroup::end);
         end_adopted();
     }
     exit_code(status)
@@ -86,12 +100,12 @@ pub(super) fn run(words: &[String]) -> u8 {
     clippy::disallowed_methods,
     reason = "this is where the product starts children"
 )]
-fn start_first(is_private: bool) -> io::Result<Child> {
+fn start_first(place: Place) -> io::Result<Child> {
     let mut command = Command::new(own_binary()?);
     command
         .arg(PROGRAM_ARG)
         .arg(getpid().as_raw_pid().to_string())
-        .arg(if is_private { "first" } else { "only" })
+        .arg(place.as_word())
         .env_clear()
         .env(LAUNCH_MARK, "1");
     command.spawn()

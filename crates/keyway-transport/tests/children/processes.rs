@@ -96,6 +96,54 @@ async fn everything_that_a_child_started_ends_after_its_host_was_killed() {
     }
 }
 
+/// Returns the process that has this argument.
+fn running(mark: &str) -> Option<String> {
+    let mut processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let found = processes.find(|it| {
+        let line = std::fs::read(it.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(format!("sleep\0{mark}\0").as_bytes())
+    });
+    Some(found?.file_name().to_str()?.to_owned())
+}
+
+/// Without a PID namespace, and with nothing of Keyway's left that could look for processes.
+#[tokio::test]
+async fn control_group_ends_everything_after_its_supervisor_was_killed() {
+    for profile in ["landlock", "off"] {
+        for is_host_killed in [false, true] {
+            let mark = mark();
+            let mut first = host(profile, &format!("{BEGUN}; {}", escape(&mark)));
+            until(|| running(&mark).is_some()).await;
+            let own = running(&mark).unwrap();
+            let groups = std::fs::read_to_string(format!("/proc/{own}/cgroup")).unwrap();
+            if !groups.contains("/keyway-") {
+                println!("SKIPPED: no control group can be made here");
+                first.kill().unwrap();
+                first.wait().unwrap();
+                return;
+            }
+            let group = groups.rsplit("/keyway-").next().unwrap().trim();
+            let supervisor = rustix::process::Pid::from_raw(group.parse().unwrap()).unwrap();
+            if is_host_killed {
+                first.kill().unwrap();
+            }
+            rustix::process::kill_process(supervisor, rustix::process::Signal::KILL).unwrap();
+            if is_host_killed {
+                first.wait().unwrap();
+                // The next one that starts a program finds the group.
+                let mut next = host(profile, BEGUN);
+                until(|| !is_running(&mark)).await;
+                next.kill().unwrap();
+                next.wait().unwrap();
+            } else {
+                until(|| !is_running(&mark)).await;
+                first.kill().unwrap();
+                first.wait().unwrap();
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_child_may_end_in_good_order_after_its_host_was_killed() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -50,6 +50,7 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
     })?;
     let mut words = match level {
         Ok(level) if level.ends_descendants() => level.to_string(),
+        Ok(level) if level.has_control_group() => format!("{level}; {CONTROL_GROUP}"),
         Ok(level) => format!("{level}; {NO_NAMESPACE}"),
         Err(error) => format!("not known: {error}"),
     };
@@ -59,6 +60,8 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
     Ok(words)
 }
 
-/// Where the kernel does not end what a program started. Control groups are not used.
-const NO_NAMESPACE: &str =
-    "without a PID namespace, what a program starts is left if its supervisor is killed";
+/// Where the kernel does not end what a program started by itself.
+const CONTROL_GROUP: &str =
+    "without a PID namespace, what a program starts is ended through its control group";
+const NO_NAMESPACE: &str = "without a PID namespace or a control group, what a program starts is left \
+    if its supervisor is killed";

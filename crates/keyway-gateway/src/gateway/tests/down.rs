@@ -283,6 +283,36 @@ async fn client_without_a_session_gets_tools_while_its_server_is_down() {
     assert!(told.body.contains("502"), "{told:?}");
 }
 
+/// The connection of clients without a session is shared, and outlives the server.
+#[tokio::test]
+async fn client_without_a_session_gets_tools_when_its_server_goes_down_later() {
+    let (running, leaving) = serving_one();
+    let ask = async |method: &'static str, name: &'static str| {
+        let client = running.client().await.token("all");
+        let client = client.with("MCP-Protocol-Version", "2026-07-28");
+        let client = client.with("Mcp-Method", method);
+        if name.is_empty() {
+            return client.post("/mcp/a/one", &modern(method, "")).await;
+        }
+        let client = client.with("Mcp-Name", name);
+        let params = format!(r#""name":"{name}","#);
+        client.post("/mcp/a/one", &modern(method, &params)).await
+    };
+    let listed = ask("tools/list", "").await;
+    assert!(listed.body.contains(r#""kept""#), "{listed:?}");
+    assert!(!listed.body.contains("status"), "{listed:?}");
+    leaving.is_down.store(true, Ordering::SeqCst);
+    // It may have been carried out: it is told, and not sent again.
+    let failed = ask("tools/call", "kept").await;
+    assert!(failed.body.contains(r#""error""#), "{failed:?}");
+    assert_eq!(leaving.calls.load(Ordering::SeqCst), 1);
+    let listed = ask("tools/list", "").await;
+    assert!(listed.body.contains(r#""kept""#), "{listed:?}");
+    assert!(listed.body.contains("status"), "{listed:?}");
+    let told = ask("tools/call", "status").await;
+    assert!(told.body.contains("502"), "{told:?}");
+}
+
 /// A call that failed may have been carried out: it is not sent a second time.
 #[tokio::test]
 async fn call_that_fails_as_the_first_request_is_not_repeated() {

@@ -22,6 +22,8 @@ pub struct IsolationLevel {
     pub(super) offline: bool,
     /// It has no keyrings of the kernel.
     pub(super) keys: bool,
+    /// It is in a control group of its own.
+    pub(super) group: bool,
     /// The version of Landlock's interface in force; 0 without Landlock.
     pub(super) landlock: u8,
 }
@@ -35,6 +37,7 @@ impl IsolationLevel {
             tree: false,
             offline: false,
             keys: false,
+            group: false,
             landlock: 0,
         }
     }
@@ -46,10 +49,17 @@ impl IsolationLevel {
     }
 
     /// Says whether everything that a program started is ended with it by the kernel: it is in a PID
-    /// namespace. Without one, a supervisor ends what it finds, unless it is killed itself.
+    /// namespace. Without one, its [control group](Self::has_control_group) is ended by Keyway; with
+    /// neither, a supervisor ends what it finds, unless it is killed itself.
     #[must_use]
     pub const fn ends_descendants(&self) -> bool {
         self.mounts
+    }
+
+    /// Says whether a program without a PID namespace is in a control group of its own.
+    #[must_use]
+    pub const fn has_control_group(&self) -> bool {
+        self.group
     }
 
     /// Says whether everything that was requested is in force.
@@ -126,13 +136,14 @@ impl IsolationLevel {
         format!("{requested}{flags}{}", self.landlock)
     }
 
-    const fn flags(self) -> [bool; 5] {
+    const fn flags(self) -> [bool; 6] {
         [
             self.mounts,
             self.processes,
             self.tree,
             self.offline,
             self.keys,
+            self.group,
         ]
     }
 
@@ -148,6 +159,7 @@ impl IsolationLevel {
             tree: flags.next()?,
             offline: flags.next()?,
             keys: flags.next()?,
+            group: flags.next()?,
             landlock: landlock.parse().ok()?,
         })
     }
@@ -202,7 +214,7 @@ impl fmt::Display for IsolationLevel {
 }
 
 /// One letter for each flag of a code, in the order of [`IsolationLevel::flags`].
-const FLAGS: [char; 5] = ['m', 'p', 't', 'o', 'k'];
+const FLAGS: [char; 6] = ['m', 'p', 't', 'o', 'k', 'g'];
 /// The first version of Landlock that scopes signals and abstract sockets.
 const SCOPES: u8 = 6;
 /// The first version of Landlock that looks at sockets in the file system.
@@ -219,6 +231,7 @@ mod tests {
             tree: flags.contains('t'),
             offline: flags.contains('o'),
             keys: !flags.contains('K'),
+            group: flags.contains('g'),
             landlock,
             ..IsolationLevel::requested(requested)
         }
@@ -227,12 +240,12 @@ mod tests {
     #[test]
     fn isolation_level_round_trips() {
         for requested in IsolationProfile::ALL {
-            for flags in ["", "m", "mp", "mpt", "mpto", "mpK"] {
+            for flags in ["", "m", "mp", "mpt", "mpto", "mpK", "g"] {
                 let level = level(requested, flags, 7);
                 assert_eq!(IsolationLevel::from_code(&level.code()), Some(level));
             }
         }
-        for code in ["", "h", "hm", "xm----7", "hm----x", "é", "hm-"] {
+        for code in ["", "h", "hm", "xm-----7", "hm-----x", "é", "hm-"] {
             assert_eq!(IsolationLevel::from_code(code), None, "{code}");
         }
     }
