@@ -67,16 +67,21 @@ fn what_was_revoked_is_told_to_programs() {
 fn a_refresh_token_that_could_not_be_revoked_is_told_and_revoked_by_the_next_logout() {
     let desk = Desk::new(KEYWAY, Settings::default());
     desk.sign_in();
-    desk.rig.set(|settings| settings.revocation_status = Some(503));
+    desk.rig
+        .set(|settings| settings.revocation_status = Some(503));
     let first = desk.keyway(&["logout", "s"]).run();
     assert_eq!(first.code, 1, "{}", first.everything());
     assert!(
-        first.stdout.contains("which stays valid there until it expires: sign out again"),
+        first
+            .stdout
+            .contains("which stays valid there until it expires: sign out again"),
         "{}",
         first.everything()
     );
     assert_eq!(desk.rig.live_refresh_tokens(), 1);
-    let call = desk.without_browser(&["call", "s", "echo", "message=x"]).run();
+    let call = desk
+        .without_browser(&["call", "s", "echo", "message=x"])
+        .run();
     assert_eq!(call.code, 3, "no command uses it: {}", call.everything());
     let again = desk.keyway(&["logout", "s", "--format", "json"]).run();
     assert_eq!(again.code, 1, "{}", again.everything());
@@ -85,6 +90,9 @@ fn a_refresh_token_that_could_not_be_revoked_is_told_and_revoked_by_the_next_log
     assert_eq!(told["servers"][0]["pending"], 1);
     desk.rig.set(|settings| settings.revocation_status = None);
     let last = done(&desk, &["logout", "s"]).stdout;
-    assert!(last.contains("what an earlier sign-out left was revoked"), "{last}");
+    assert!(
+        last.contains("what an earlier sign-out left was revoked"),
+        "{last}"
+    );
     assert_eq!(desk.rig.live_refresh_tokens(), 0);
 }

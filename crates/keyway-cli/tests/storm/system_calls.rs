@@ -125,7 +125,10 @@ fn is_revoked_or_told(desk: &Desk, said: &Outcome, about: About) {
         assert_eq!(live, 1, "it is here, and dead: {}", said.everything());
     } else if live > 0 {
         let text = said.everything();
-        let is_told = ["which stays valid there", "so they stay valid until they expire"];
+        let is_told = [
+            "which stays valid there",
+            "so they stay valid until they expire",
+        ];
         assert!(is_told.iter().any(|it| text.contains(it)), "{text}");
         assert_ne!(said.code, 0, "{text}");
         assert_ne!(about, About::Lock, "the server could be asked: {text}");

@@ -199,7 +199,12 @@ fn new_sign_in_survives_a_database_that_is_away_and_the_end_of_its_replica()
     let store = database.open();
     store.reserve(&grant())?;
     server.control(&["-m", "immediate", "stop"]);
-    assert!(store.put(&grant(), &tokens("1")).unwrap_err().is_transient());
+    assert!(
+        store
+            .put(&grant(), &tokens("1"))
+            .unwrap_err()
+            .is_transient()
+    );
     // The person tried again: the last one counts.
     store.journal_sign_in(&grant(), None, &tokens("1"))?;
     store.journal_sign_in(&grant(), None, &tokens("2"))?;
@@ -225,7 +230,10 @@ fn journaled_sign_in_without_a_refresh_token_does_not_count_as_expired() -> Resu
     store.journal_sign_in(&grant(), None, &new)?;
     store.settle_journal(&grant())?;
     let found = store.read(&grant())?.unwrap();
-    assert_eq!((found.access.expose().as_str(), found.expires_at), ("access-1", None));
+    assert_eq!(
+        (found.access.expose().as_str(), found.expires_at),
+        ("access-1", None)
+    );
     Ok(())
 }
 

@@ -480,6 +480,38 @@ fn room_is_reserved_by_several_threads_at_once() {
     });
 }
 
+/// As the connections of a gateway do, which share one handle.
+#[test]
+fn threads_of_one_handle_claim_at_once_and_one_gets_it_with_its_room() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    for round in 0..100 {
+        let all = std::sync::Barrier::new(8);
+        let claims: Vec<_> = std::thread::scope(|scope| {
+            let claim = || {
+                all.wait();
+                vault.claim(&grant(), generation, LONG).unwrap()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let won: Vec<_> = claims
+            .iter()
+            .filter_map(|claim| match claim {
+                Claim::Claimed(claimed) => Some(claimed.id),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(won.len(), 1, "{round}: {claims:?}");
+        let names = fs::read_dir(vault.data_folder()).unwrap().flatten();
+        let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
+        let reserves = names.filter(|name| name.starts_with("reserve-"));
+        assert_eq!(reserves.count(), 1, "{round}");
+        vault.release(&grant(), won[0]).unwrap();
+    }
+}
+
 #[test]
 fn room_for_the_commit_is_there_while_a_claim_is_open() {
     let home = Home::new();

@@ -54,8 +54,9 @@ impl OAuthError {
             Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => Code::AuthFailed,
             Self::TokenRefused { .. } => Code::TokenRefused,
             Self::IdentityRefused { .. } => Code::IdentityRefused,
-            Self::GrantRejected { .. } | Self::RenewalBusy { .. } => Code::RefreshFailed,
-            Self::RenewalSlow { .. } => Code::NetworkError,
+            Self::GrantRejected { .. } => Code::RefreshFailed,
+            // The sign-in is there: nothing of this asks for a new one.
+            Self::RenewalBusy { .. } | Self::RenewalSlow { .. } => Code::NetworkError,
             Self::RenewalPostponed { .. } => Code::AuthorizationServerError,
             Self::RefreshUnanswered { .. } => Code::RefreshUnanswered,
             Self::OtherAccount => Code::OtherAccount,
@@ -97,7 +98,6 @@ impl OAuthError {
                     | SignInCause::Moved,
                 ..
             } => ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
-            Self::RenewalBusy { .. } => ServerState::new(State::Failed, Reason::NetworkError),
             Self::Status { .. } if !self.is_transient() => {
                 ServerState::new(State::NeedsAuth, Reason::AuthFailed)
             }

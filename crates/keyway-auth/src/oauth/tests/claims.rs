@@ -88,6 +88,11 @@ fn the_claim_of_a_living_owner_is_waited_for_but_not_for_ever() {
     kit.honest.reset();
     kit.clock.let_pass(1000);
     let error = kit.call(&oauth).unwrap_err();
+    assert_eq!(
+        error.code().exit(),
+        keyway_code::Exit::Network,
+        "no sign-in"
+    );
     assert!(
         matches!(cause(error), OAuthError::RenewalBusy { process: Some(process), is_overdue: false } if process == std::process::id())
     );

@@ -84,9 +84,15 @@ fn refresh_token_whose_revocation_failed_is_revoked_by_the_next_sign_out() {
     kit.world.forget();
     kit.world.route(REVOKE, [Reply::raw(200, "")]);
     let last = kit.run(kit.oauth().sign_out()).unwrap();
-    assert_eq!((last.revoked, last.replaced, last.pending), (Revoked::Done, 1, 0));
+    assert_eq!(
+        (last.revoked, last.replaced, last.pending),
+        (Revoked::Done, 1, 0)
+    );
     let told = kit.world.seen(REVOKE);
-    assert_eq!(told.first().map(|seen| seen.field("token")).unwrap(), "rt-1");
+    assert_eq!(
+        told.first().map(|seen| seen.field("token")).unwrap(),
+        "rt-1"
+    );
     // And then it is forgotten.
     let nothing = kit.run(kit.oauth().sign_out()).unwrap();
     assert_eq!(nothing.revoked, Revoked::Nothing);

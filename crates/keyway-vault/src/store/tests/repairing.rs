@@ -243,7 +243,11 @@ fn what_whole_pages_hold_is_kept_wherever_a_file_was_cut_off() {
                 let is_all = kept + repaired.lost.len() == places.len();
                 assert!(is_all || !repaired.unlisted.is_empty(), "{page}");
                 let previous = repaired.previous.unwrap();
-                assert_eq!(fs::read(&previous).unwrap(), &whole[..cut], "not written to");
+                assert_eq!(
+                    fs::read(&previous).unwrap(),
+                    &whole[..cut],
+                    "not written to"
+                );
                 fs::remove_file(previous).unwrap();
                 assert!(home.open().verify().unwrap().problems.is_empty(), "{page}");
                 kept
@@ -251,7 +255,10 @@ fn what_whole_pages_hold_is_kept_wherever_a_file_was_cut_off() {
             Err(VaultError::Lost { .. }) => 0,
             Err(error) => panic!("{error}"),
         };
-        assert!((least..=most).contains(&kept), "{page}: {kept}, {least} to {most}");
+        assert!(
+            (least..=most).contains(&kept),
+            "{page}: {kept}, {least} to {most}"
+        );
         all_kept += kept;
     }
     assert!(all_kept > places.len(), "{all_kept}");
@@ -307,7 +314,8 @@ fn vault_stays_locked_while_it_is_copied() {
     let inode = std::os::unix::fs::MetadataExt::ino(&alone.metadata().unwrap());
     let locks = fs::read_to_string("/proc/locks").unwrap();
     let is_held = |line: &str| {
-        line.contains(" WRITE ") && line.contains(&format!(" {} ", std::process::id()))
+        line.contains(" WRITE ")
+            && line.contains(&format!(" {} ", std::process::id()))
             && line.contains(&format!(":{inode} "))
     };
     assert!(locks.lines().any(is_held), "{locks}");
