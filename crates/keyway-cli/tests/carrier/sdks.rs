@@ -24,7 +24,6 @@ fn closes(client: &[String]) {
         eventually("the token is renewed", || desk.rig.refreshes() == 1);
         caller.close();
         still_signed_in(&desk, &format!("{seconds} s, {}", client.join(" ")));
-        println!("answer after {seconds} s: kept");
     };
     std::thread::scope(|all| {
         for seconds in delays {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use http::StatusCode;
-use keyway_transport::{Envelope, Reply};
+use keyway_transport::{Envelope, Reply, ToolHeaders};
 
 use super::Gateway;
 use super::client_message::{ClientMessage, asked, prefers_events};
@@ -53,12 +53,6 @@ impl Gateway {
             entered = pool.register(capabilities, &asked);
         }
         let wait = |connection, deliveries| {
-            let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
-                tools: Arc::clone(&pool.tools),
-                from_start: envelope
-                    .params
-                    .is_none_or(|it| !it.get().contains("cursor")),
-            });
             Exchange::new(
                 connection,
                 asked.id.clone(),
@@ -67,7 +61,7 @@ impl Gateway {
             )
             .takes_events(asked.takes_events)
             .prefers_events(prefers_events(&message.headers))
-            .tool_headers(tool_headers)
+            .tool_headers(tool_headers(&pool.tools, envelope))
             .observed_by(message.recorder.clone())
         };
         if let Some((connection, deliveries)) = entered {
@@ -139,6 +133,16 @@ impl Gateway {
         drop(failed);
         Ok(opened)
     }
+}
+
+/// Returns where the headers of tools are noted, if the client asks for a list of them.
+fn tool_headers(tools: &Arc<ToolHeaders>, envelope: &Envelope<'_>) -> Option<ToolHeaderUpdate> {
+    (envelope.method.as_deref() == Some("tools/list")).then(|| ToolHeaderUpdate {
+        tools: Arc::clone(tools),
+        from_start: envelope
+            .params
+            .is_none_or(|it| !it.get().contains("cursor")),
+    })
 }
 
 fn hash_of(capabilities: &str) -> u64 {

@@ -79,7 +79,9 @@ pub(super) fn run(words: &[String]) -> u8 {
     });
     let has_left = group.as_ref().is_some_and(|group| group.leave().is_ok());
     let Ok(child) = started else {
-        group.filter(|_| has_left).map(ControlGroup::end);
+        if let Some(group) = group.filter(|_| has_left) {
+            group.end();
+        }
         return NOT_STARTED;
     };
     // Readers of the streams must see their end when the program closes them.
@@ -89,7 +91,9 @@ pub(super) fn run(words: &[String]) -> u8 {
     let status = supervise(Pid::from_child(&child), end_of_host.as_ref());
     if !is_private {
         // What is in the group ends even if it starts more than can be killed one by one.
-        group.filter(|_| has_left).map(ControlGroup::end);
+        if let Some(group) = group.filter(|_| has_left) {
+            group.end();
+        }
         end_adopted();
     }
     exit_code(status)

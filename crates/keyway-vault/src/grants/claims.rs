@@ -91,7 +91,13 @@ impl Vault {
                     .with_postponed(postponed),
             ))
         });
-        if has_reserved && !matches!(claim, Ok(Claim::Claimed(_))) {
+        let is_ours = match &claim {
+            Ok(Claim::Claimed(_)) => true,
+            // By another thread: its commit needs the room.
+            Ok(Claim::Held { owner, .. }) => *owner == me,
+            _ => false,
+        };
+        if has_reserved && !is_ours {
             self.free_reserve(grant);
         }
         claim

@@ -220,7 +220,7 @@ fn value(kind: u64, body: &mut &[u8]) -> Option<PageValue> {
         6 => PageValue::Integer(integer(bytes(8)?)),
         8 => PageValue::Integer(0),
         9 => PageValue::Integer(1),
-        12.. if kind % 2 == 0 => PageValue::Blob(bytes((kind - 12) / 2)?.to_vec()),
+        12.. if kind.is_multiple_of(2) => PageValue::Blob(bytes((kind - 12) / 2)?.to_vec()),
         13.. => {
             let text = std::str::from_utf8(bytes((kind - 13) / 2)?).ok()?;
             PageValue::Text(text.to_owned())
