@@ -32,6 +32,7 @@ mod peers;
 mod process;
 mod release;
 mod reliability;
+mod reproduce;
 mod rivals;
 mod scratch;
 mod source;
@@ -77,11 +78,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             ..
         } => conformance::run(&workspace, &conformance::Plan { only, dev, through }),
         Task::Conformance { dev, aggregate, .. } => {
-            let endpoint = match aggregate {
-                true => gateway::Endpoint::Aggregate,
-                false => gateway::Endpoint::Server,
-            };
-            gateway::run(&workspace, dev, endpoint)
+            gateway::run(&workspace, dev, gateway::Endpoint::from_flag(aggregate))
         }
         Task::Instructions { dev, write } => {
             let profile = match dev {
@@ -97,6 +94,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Rivals { setup, plan } => {
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
+        Task::Reproduce { binary, only } => reproduce::run(&workspace, &binary, only.as_deref()),
         Task::Layers { write: false } => layers::check(&workspace),
         Task::Layers { write: true } => layers::write(&workspace),
         Task::Surface { write: false } => surface::check(&workspace),
@@ -211,6 +209,15 @@ enum Task {
         setup: bool,
         #[command(flatten)]
         plan: rivals::Plan,
+    },
+    /// Play threats E1 to E16 against built programs; prints a table for `docs/security-testing.md`
+    Reproduce {
+        /// A program `keyway` of any version, and how to call it in the table; may be repeated
+        #[arg(long, value_name = "[LABEL=]PROGRAM", required = true)]
+        binary: Vec<String>,
+        /// Only this threat, such as `E5`
+        #[arg(long, value_name = "THREAT")]
+        only: Option<String>,
     },
     /// Let the official conformance suite test our client, one scenario after the other
     Conformance {

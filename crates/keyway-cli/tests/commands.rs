@@ -48,6 +48,7 @@ mod probe;
 mod reach;
 mod readme;
 mod repositories;
+mod reproduction;
 mod rules;
 mod run;
 mod sarif;

@@ -6,24 +6,11 @@
     reason = "tests look at the real environment and stop where they cannot go on"
 )]
 
-use keyway_testkit::{Folder, Gateway, Keyway, Outcome, Terminal, Tools};
+use keyway_testkit::{
+    Folder, Gateway, Keyway, LOOKER, Outcome, Terminal, Tools, WITHOUT_ISOLATION,
+};
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
-
-/// A server whose only tool is named after what it can see of the path that it is given.
-const LOOKER: &str = r##"if [ -e "$1" ] || ls "$1" >/dev/null 2>&1; then r=it; else r=nothing; fi
-while read -r line; do
-  id=${line#*\"id\":}; id=${id%%,*}
-  case $line in
-  *'"method":"initialize"'*)
-    printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
-  *'"method":"tools/list"'*)
-    printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"sees-%s","inputSchema":{"type":"object"}}]}}\n' "$id" "$r" ;;
-  *'"id":'*)
-    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
-  esac
-done
-"##;
 
 fn looking_at(path: &std::path::Path) -> Folder {
     let path = path.display();
@@ -344,8 +331,9 @@ headers s --direct";
 #[test]
 fn e13_programs_without_isolation_are_announced_or_refused() {
     let folder = looking_at(std::path::Path::new("/"));
-    let call =
-        |arguments: &[&str]| keyway(&folder, arguments).started_by(["python3", "-c", FILTER]);
+    let call = |arguments: &[&str]| {
+        keyway(&folder, arguments).started_by(["python3", "-c", WITHOUT_ISOLATION])
+    };
     let shown = call(&["trust", "grant", "s"]).without_digests().run();
     let words = "!! here: not isolated: this system offers neither Landlock nor private mounts";
     assert!(shown.stderr.contains(words), "{}", shown.stderr);
@@ -610,6 +598,3 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
   console.log(JSON.stringify({ jsonrpc: '2.0', id, ...known }));
 });
 "#;
-
-/// Forbids `unshare` and Landlock to itself and whatever it starts, then starts the call.
-const FILTER: &str = include_str!("../../keyway-transport/tests/children/without_isolation.py");

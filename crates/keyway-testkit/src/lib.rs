@@ -12,6 +12,9 @@
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it, over a
 //! [`ChaosProxy`] if it is to be hard. An [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
 //!
+//! [`reproduction`] plays known attacks against a program of any version; the binary `reproduce` prints a
+//! table of them.
+//!
 //! With the feature `nginx`, [`Nginx`] is a real one, with certificates of an [`Authority`].
 //!
 //! The official conformance suite tests two binaries: `conformance-client`, an adapter on the library,
@@ -39,6 +42,9 @@ mod keyring_session;
 mod nginx;
 mod patience;
 mod ports;
+mod programs;
+#[cfg(feature = "rig")]
+pub mod reproduction;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod terminal;
@@ -65,6 +71,7 @@ pub use self::keyring_session::KeyringSession;
 pub use self::nginx::{Authority, Nginx};
 pub use self::patience::{PATIENCE, appears, eventually};
 pub use self::ports::free_port;
+pub use self::programs::{LOOKER, WITHOUT_ISOLATION};
 pub use self::terminal::Terminal;
 pub use self::tools::Tools;
 #[cfg(feature = "rig")]

@@ -62,15 +62,21 @@ impl Terminal {
 
     /// Waits until something is shown that was not there when the last line was typed.
     pub fn wait_for(&self, what: &str) {
+        self.wait_for_any(&[what]);
+    }
+
+    /// Waits until one of several is shown, and returns which; the first of them wins.
+    pub fn wait_for_any(&self, what: &[&str]) -> usize {
         let new = |shown: &[u8]| {
             let new = shown.get(self.read..).unwrap_or_default();
             String::from_utf8_lossy(new).into_owned()
         };
-        let is_missing = |shown: &mut Vec<u8>| !new(shown).contains(what);
+        let found = |shown: &[u8]| what.iter().position(|it| new(shown).contains(it));
+        let is_missing = |shown: &mut Vec<u8>| found(shown).is_none();
         let Screen { changed, .. } = &*self.screen;
         let waited = changed.wait_timeout_while(self.screen.lock(), PATIENCE, is_missing);
-        let (shown, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.timed_out(), "never shown: {what}: {}", new(&shown));
+        let (shown, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        found(&shown).unwrap_or_else(|| panic!("never shown: {what:?}: {}", new(&shown)))
     }
 
     /// Waits for a question, and types.

@@ -29,6 +29,17 @@ pub(crate) enum Endpoint {
     Aggregate,
 }
 
+impl Endpoint {
+    /// Returns what the flag, given or not, asks for.
+    pub(crate) const fn from_flag(aggregate: bool) -> Self {
+        if aggregate {
+            Self::Aggregate
+        } else {
+            Self::Server
+        }
+    }
+}
+
 /// Runs the suite's server side at both versions, and prints how many checks passed of how many.
 ///
 /// # Errors
