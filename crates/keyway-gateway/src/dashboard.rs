@@ -214,6 +214,15 @@ impl Dashboard {
                 let html = pages::server(&look, view, browser, notice.as_ref());
                 answers::page(StatusCode::OK, html)
             }
+            DashboardRoute::Plugin(name) => {
+                let look = self.look().await;
+                if !look.servers.iter().any(|view| view.id.plugin == name) {
+                    return pages::not_found(browser);
+                }
+                let notice = self.sessions.notice(browser.cookie());
+                let html = pages::plugin(&look, &name, browser, notice.as_ref());
+                answers::page(StatusCode::OK, html)
+            }
             DashboardRoute::Tool(id, name) => self.tool(browser, &id, &name).await,
             place @ (DashboardRoute::Tokens
             | DashboardRoute::Add

@@ -9,9 +9,10 @@ mod server_records;
 mod shared_presenter;
 mod views;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
-use keyway::approval::Answer;
+use keyway::approval::{Answer, Question};
 use keyway::diagnosis::Diagnosis;
 use keyway::events::Kind;
 use keyway::examination::examine;
@@ -262,15 +263,44 @@ impl LocalBackend {
         if question.digest.to_string() != digest {
             return Ok(false);
         }
+        self.store_answer(id, &question, answer)?;
+        Ok(true)
+    }
+
+    /// Approves all that waits in a plugin; `false` if some of it was not shown, and then nothing.
+    fn allow_plugin(
+        &self,
+        plugin: &str,
+        shown: &BTreeSet<String>,
+        answer: Answer,
+    ) -> Result<bool, Error> {
+        let waiting = self.questions_of(plugin)?;
+        let is_shown =
+            |(_, question): &(ServerId, Question)| shown.contains(&question.digest.to_string());
+        if !waiting.iter().all(is_shown) {
+            return Ok(false);
+        }
+        for (id, question) in &waiting {
+            self.store_answer(id, question, answer)?;
+        }
+        Ok(true)
+    }
+
+    fn store_answer(
+        &self,
+        id: &ServerId,
+        question: &Question,
+        answer: Answer,
+    ) -> Result<(), Error> {
         // The person saw this digest, on the dashboard or in another host's own page.
         let Some(agreement) = question.dangerous_answer(answer) else {
-            return Ok(true);
+            return Ok(());
         };
         self.host.store_approval(&agreement)?;
         let server = Some(id.name.as_str());
         let events = self.host.events().for_plugin(&id.plugin);
         events.emit(Kind::TrustDecided, server, None);
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -12,8 +12,12 @@
 //   theme: "light" or "dark"           size: [width, height]
 //   script: false turns scripts off    axe: true looks for what keeps people from using the page
 //   shot: a file for a picture         read: true prints where it is and what it says
+//   write: [file, text] as a plugin would while its page is read
+//   whole: a selector of what has to be in sight, with its letters in their order from the left
 // Prints one line of JSON per `read` and `axe`, and fails where a step does, or where the browser
 // complains more often than DASHBOARD_COMPLAINTS says.
+import { writeFile } from "node:fs/promises";
+
 import { modules } from "./modules.mjs";
 
 const [directory] = process.argv.slice(2);
@@ -166,6 +170,36 @@ async function run(page, step) {
     case "shot":
       await page.screenshot({ path: value, captureBeyondViewport: false });
       break;
+    case "write":
+      await writeFile(value[0], value[1]);
+      break;
+    case "whole": {
+      const fault = await page.evaluate((wanted) => {
+        const found = [...document.querySelectorAll(wanted)];
+        if (found.length === 0) return "nothing there";
+        const hidden = found.find((it) => it.scrollWidth > it.clientWidth + 1);
+        if (hidden) return `out of sight: ${hidden.textContent}`;
+        const pieces = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        for (let piece = pieces.nextNode(); piece; piece = pieces.nextNode()) {
+          if (!piece.parentElement.closest(wanted)?.contains(piece)) continue;
+          if (!piece.parentElement.closest("code, pre")) continue;
+          let last;
+          for (let at = 0; at < piece.length; at += 1) {
+            const range = document.createRange();
+            range.setStart(piece, at);
+            range.setEnd(piece, at + 1);
+            const box = range.getBoundingClientRect();
+            if (box.width === 0) continue;
+            const isBefore = last && Math.abs(last.top - box.top) < 2 && box.left < last.left;
+            if (isBefore) return `reordered: ${piece.data}`;
+            last = box;
+          }
+        }
+        return undefined;
+      }, value);
+      if (fault) throw new Error(fault);
+      break;
+    }
     case "axe": {
       await page.evaluate(axe.source);
       const { violations } = await page.evaluate(() => globalThis.axe.run());

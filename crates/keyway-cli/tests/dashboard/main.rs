@@ -8,6 +8,7 @@
 )]
 
 mod agreement;
+mod approval;
 mod buttons;
 mod client;
 mod faults;
@@ -378,7 +379,7 @@ fn an_entry_that_changed_shows_what_changed_since_it_was_approved() {
     let pass = house.enter(&house.open());
     let mark = house.mark(&pass);
     let page = house.get("/s/p/s", &pass);
-    assert!(!page.contains("id=\"changes\""), "{page}");
+    assert!(!page.contains("class=\"changes\""), "{page}");
     let body = format!("_mark={mark}&digest={}&answer=yes", digest(&page));
     house.post("/s/p/s/approve", &pass, &body);
 

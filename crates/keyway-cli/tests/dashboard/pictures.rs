@@ -5,10 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 
-use keyway_testkit::Folder;
 use serde_json::json;
 
-use super::house::{Complaints, Demo, House, browse};
+use super::approval::nastiest;
+use super::house::{Complaints, Demo, browse};
 
 #[test]
 #[ignore = "writes docs/dashboard-*.png"]
@@ -47,16 +47,12 @@ fn pictures_of_both_themes_and_of_a_phone() {
 #[test]
 #[ignore = "writes docs/approval-page.png"]
 fn pictures_of_the_approval_of_the_nastiest_plugin() {
-    let folder = Folder::new()
-        .file("p/.mcp.json", include_str!("../nastiest_plugin.json"))
-        .file("p/settings.env", "API_HOST=collect.example\n")
-        .executable("p/bin/git", "#!/bin/sh\n");
-    let house = House::over(folder, &[("CORP_TOKEN", "CANARY-token")], &[]);
+    let house = nastiest();
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let picture = docs.join("approval-page.png");
     let steps = json!([
-        {"size": [1000, 1180]}, {"theme": "light"}, {"go": house.open()}, {"wait": "3 need you"},
-        {"click": "Review and approve docs"}, {"wait": "LD_PRELOAD"},
+        {"size": [1000, 1880]}, {"theme": "light"}, {"go": house.open()}, {"wait": "3 need you"},
+        {"click": "Review all 3 of p"}, {"wait": "LD_PRELOAD"},
         {"wait": "decides which code runs"}, {"axe": true}, {"read": true},
         {"shot": picture.to_string_lossy()},
     ]);
@@ -67,7 +63,7 @@ fn pictures_of_the_approval_of_the_nastiest_plugin() {
         assert!(!text.contains(hidden), "{hidden:?}");
     }
     let size = std::fs::metadata(&picture).unwrap().len();
-    assert!(size < 200_000, "{size}");
+    assert!(size < 300_000, "{size}");
 }
 
 /// Lets two clients call tools, so that there is something to see.

@@ -50,6 +50,7 @@ impl Dashboard {
             DashboardRoute::Act(id, Action::SetVariable) => {
                 self.set_variable(browser, &id, fields).await
             }
+            DashboardRoute::Plugin(name) => self.approve_plugin(browser, &name, &fields).await,
             DashboardRoute::Act(id, action) => self.change(browser, &id, action, &fields).await,
             place @ (DashboardRoute::Tokens | DashboardRoute::Add | DashboardRoute::Client(_)) => {
                 self.manage(browser, &place, fields).await
@@ -100,6 +101,32 @@ impl Dashboard {
             }
         }
         answers::see(&paths::server(browser.base(), id))
+    }
+
+    /// Answers for all servers of a plugin that were shown.
+    async fn approve_plugin(
+        &self,
+        browser: &BrowserSession,
+        plugin: &str,
+        fields: &Fields,
+    ) -> Reply {
+        let answer = Answer::from_text(field(fields, "answer").unwrap_or_default());
+        if answer == Answer::No {
+            let words = "Nothing was approved.".to_owned();
+            self.sessions.tell(browser.cookie(), Notice::Good(words));
+            return answers::see(&format!("{}/", browser.base()));
+        }
+        let shown = fields.iter().filter(|(name, _)| name == "digest");
+        let shown = shown.map(|(_, digest)| digest.clone()).collect();
+        let (notice, page) = match self.backend.approve_plugin(plugin, shown, answer).await {
+            Ok(()) => {
+                let words = words::approved(answer).to_owned();
+                (Notice::Good(words), format!("{}/", browser.base()))
+            }
+            Err(trouble) => (Notice::Bad(trouble), paths::plugin(browser.base(), plugin)),
+        };
+        self.sessions.tell(browser.cookie(), notice);
+        answers::see(&page)
     }
 
     async fn call(

@@ -2,6 +2,7 @@
 //!
 //! The dashboard itself connects to nothing and stores nothing.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,6 +80,17 @@ pub trait DashboardBackend: Send + Sync + Debug {
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
+        answer: Answer,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
+
+    /// Approves everything of a plugin that waits for it, as the person answered, if all of that is
+    /// among the digests that were `shown`; otherwise nothing.
+    ///
+    /// Cancel safety: as [`DashboardBackend::approve`].
+    fn approve_plugin<'a>(
+        &'a self,
+        plugin: &'a str,
+        shown: BTreeSet<String>,
         answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 

@@ -2,6 +2,7 @@
 
 mod activity;
 mod add;
+mod approval;
 mod clients;
 mod history;
 mod overview;
@@ -79,6 +80,7 @@ pub(super) fn regions(
             Some(view) => server::regions(look, view, browser),
             None => Vec::new(),
         },
+        DashboardRoute::Plugin(name) => approval::regions(look, name, browser),
         DashboardRoute::History => history::regions(look),
         _ => Vec::new(),
     }
@@ -99,6 +101,17 @@ pub(super) fn server(
 ) -> Html {
     let body = server::page(look, view, browser);
     framed(&view.id.name, &body, browser, notice)
+}
+
+/// All that waits for an approval in one plugin.
+pub(super) fn plugin(
+    look: &Look,
+    plugin: &str,
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    let body = approval::page(look, plugin, browser);
+    framed(plugin, &body, browser, notice)
 }
 
 /// One tool.

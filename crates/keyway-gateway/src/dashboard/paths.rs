@@ -30,6 +30,8 @@ pub(super) enum DashboardRoute {
     Events,
     /// One server.
     Server(ServerId),
+    /// All that waits for an approval in a plugin.
+    Plugin(String),
     /// Something that is done to a server.
     Act(ServerId, Action),
     /// A tool of a server.
@@ -142,6 +144,7 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
         ["clients"] => Some(DashboardRoute::Clients),
         ["clients", name] => Some(DashboardRoute::Client(decoded(name))),
         ["history"] => Some(DashboardRoute::History),
+        ["p", plugin] => Some(DashboardRoute::Plugin(decoded(plugin))),
         ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
         ["s", plugin, name, "tool", tool] => {
             Some(DashboardRoute::Tool(id(plugin, name), decoded(tool)))
@@ -160,6 +163,11 @@ pub(super) fn server(base: &str, id: &ServerId) -> String {
         path_segment(&id.plugin),
         path_segment(&id.name)
     )
+}
+
+/// Returns the address of the page that asks about all servers of a plugin.
+pub(super) fn plugin(base: &str, plugin: &str) -> String {
+    format!("{base}/p/{}", path_segment(plugin))
 }
 
 /// Returns the address of a tool's page.
@@ -200,6 +208,8 @@ mod tests {
                 Some(DashboardRoute::Server(id.clone())),
                 "{name}"
             );
+            let path = plugin("", name);
+            assert_eq!(find(&path), Some(DashboardRoute::Plugin(name.to_owned())));
             let path = tool("", &id, name);
             assert_eq!(
                 find(&path),

@@ -33,23 +33,25 @@ function pause(before) {
   }
 }
 
-// What a person reads in order to approve it does not change while they read: its button is removed,
-// and the page has to be read again.
+// What a person reads in order to approve it does not change while they read: the buttons are
+// removed, and the page has to be read again. A question that was not there when the page was opened
+// has none either, so that no click meant for something else answers it.
 function isOtherQuestion(old, fresh) {
-  const digest = (element) => element.querySelector("input[name=digest]")?.value;
-  if (!digest(old) || !digest(fresh) || digest(old) === digest(fresh)) return false;
-  const form = old.querySelector("input[name=digest]").form;
+  const digests = (element) => [...element.querySelectorAll("input[name=digest]")];
+  const asked = (element) => digests(element).map((it) => it.value).join();
+  if (!asked(fresh) || asked(old) === asked(fresh)) return false;
+  const form = (digests(old)[0] ?? digests(fresh)[0]).form;
   if (!form.dataset.changed) {
     form.dataset.changed = "yes";
     for (const button of form.querySelectorAll("button")) button.remove();
     const again = document.createElement("a");
     again.className = "button main";
     again.href = location.pathname;
-    again.textContent = "This has changed: read it again";
+    again.textContent = asked(old) ? "This has changed: read it again" : "Read it and decide";
     form.append(again);
     announce.textContent = "What is to be approved has changed.";
   }
-  return true;
+  return Boolean(asked(old));
 }
 
 function morph(old, fresh) {

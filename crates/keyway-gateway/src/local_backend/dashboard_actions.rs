@@ -1,5 +1,6 @@
 //! What the pages and buttons of the dashboard ask for.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Weak;
 
@@ -158,6 +159,31 @@ impl DashboardBackend for LocalBackend {
                 drop(timeout(BUTTON_TIMEOUT, looking).await);
             }
             Ok(())
+        })
+    }
+
+    fn approve_plugin<'a>(
+        &'a self,
+        plugin: &'a str,
+        shown: BTreeSet<String>,
+        answer: Answer,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
+        Box::pin(async move {
+            let id = ServerId::new(plugin, "");
+            let (backend, name) = (self.myself.upgrade(), plugin.to_owned());
+            // It reads the plugin's files and writes to the vault.
+            let allowed = tokio::task::spawn_blocking(move || {
+                backend.map(|backend| backend.allow_plugin(&name, &shown, answer))
+            });
+            match allowed.await.ok().flatten() {
+                Some(Ok(true)) => {
+                    // A program is started when one asks for it, not all of a plugin at once.
+                    self.opened().await;
+                    Ok(())
+                }
+                Some(Err(error)) => Err(self.problem(&id, &error)),
+                Some(Ok(false)) | None => Err(changed(&id)),
+            }
         })
     }
 

@@ -28,6 +28,17 @@ impl LocalBackend {
         Ok(found.and_then(|(one, _)| one.question))
     }
 
+    /// Returns what has to be approved of a plugin, server by server.
+    pub(super) fn questions_of(&self, plugin: &str) -> Result<Vec<(ServerId, Question)>, Error> {
+        let found = self.diagnoses()?.into_iter();
+        let found = found.filter(|(one, _)| one.plugin == plugin);
+        let found = found.filter_map(|(one, _)| {
+            let id = ServerId::new(&*one.plugin, &*one.server);
+            Some((id, one.question?))
+        });
+        Ok(found.collect())
+    }
+
     fn diagnoses(&self) -> Result<Vec<(Diagnosis, Option<Confinement>)>, Error> {
         let plugins = self.plugins();
         let plugins: Vec<&Loaded> = plugins.iter().map(AsRef::as_ref).collect();

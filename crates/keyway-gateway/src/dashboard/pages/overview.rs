@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyway::sign_in::SignIn;
 
 use super::parts::{badge, bar, buttons, element, facts};
-use super::{Look, Region, activity, policy};
+use super::{Look, Region, activity, approval, policy};
 use crate::dashboard::backend::ServerView;
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
@@ -22,9 +22,11 @@ pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {
             .map(|view| card(look, view, browser))
             .collect();
         let plugin = of_one.first().map(|view| view.id.plugin.as_str());
+        let plugin = plugin.unwrap_or_default();
         plugins.push(&html!(
-            "<section><h2><span class=\"soft\">Plugin</span> {}</h2><ul class=\"cards\">{}</ul></section>\n",
-            plugin.unwrap_or_default(),
+            "<section><h2><span class=\"soft\">Plugin</span> {}{}</h2><ul class=\"cards\">{}</ul></section>\n",
+            plugin,
+            approval::invitation(look, plugin, browser),
             cards,
         ));
     }

@@ -9,13 +9,12 @@ use keyway_config::method::Method;
 
 use super::overview::latency;
 use super::parts::{badge, bar, button, buttons, facts, mark};
-use super::{Look, Region, activity, policy};
+use super::{Look, Region, activity, approval, policy};
 use crate::dashboard::backend::{Consent, ServerView, Tool, WantedBy};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
-use keyway::approval::{Changes, Fact, FactKind, Protection, Question};
 use keyway_mcp::states::State;
 use keyway_secret::escaped;
 use url::Url;
@@ -53,7 +52,7 @@ fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
         "<div id=\"state\"><div class=\"title\"><h1>{}</h1>{}</div>{}<p class=\"why\">{}</p>\
          <div class=\"row\"><div class=\"buttons\">{}</div>{}</div>\n{}{}{}{}\
          <div class=\"pair\">{}{}</div></div>",
-        view.id.name,
+        escaped(&view.id.name),
         badge(view),
         facts(view),
         words::why(view.diagnosis.state),
@@ -63,7 +62,7 @@ fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
         view.diagnosis
             .question
             .as_ref()
-            .map(|it| question(view, it, browser)),
+            .map(|it| approval::one(view, it, browser)),
         view.diagnosis
             .fault()
             .filter(|_| {
@@ -144,60 +143,6 @@ fn scopes(all: &[String], new: &[String]) -> Html {
         })
         .collect();
     html!("<ul class=\"scopes\">{}</ul>", items)
-}
-
-fn question(view: &ServerView, question: &Question, browser: &BrowserSession) -> Html {
-    let protection = question.protection.as_ref();
-    let facts = question.facts.iter().map(|it| fact(it, protection));
-    let facts: Html = facts.collect();
-    let can_confine = question.confined().is_some();
-    html!(
-        "<section class=\"panel ask\"><h2>Approve what it does</h2>\
-         <p>A plugin isn't trusted just because it's there. This entry, in <code>{}</code>:</p>\
-         {}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"What it does\">\
-         <table class=\"facts\"><tbody>{}</tbody></table></div>\
-         <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
-         <input type=\"hidden\" name=\"digest\" value=\"{}\">\
-         <button class=\"main\" id=\"approve\" name=\"answer\" value=\"yes\">Approve</button>{}</form>{}\
-         <p class=\"hint\">The approval holds for exactly this; a change asks again.</p></section>\n",
-        escaped(&question.source.to_string_lossy()),
-        question.changes.as_ref().map(changes),
-        facts,
-        paths::act(browser.base(), &view.id, Action::Approve),
-        mark(browser),
-        question.digest.to_string(),
-        can_confine.then(|| html!(
-            "<button class=\"plain\" id=\"approve-confined\" name=\"answer\" \
-             value=\"confined\">Approve, confined</button>"
-        )),
-        can_confine.then(|| html!("<p class=\"hint\">{}</p>", words::CONFINED)),
-    )
-}
-
-/// One line of what is approved; it is hashed as it is shown.
-fn fact(fact: &Fact, protection: Option<&Protection>) -> Html {
-    let caution = fact.caution.as_ref();
-    let protection = protection.filter(|_| fact.kind == FactKind::Confinement);
-    html!(
-        "<tr><th scope=\"row\">{}</th><td><code>{}</code>{}{}</td></tr>",
-        fact.kind.label(),
-        fact.text(),
-        caution.map(|caution| html!("<p class=\"bad\">{}</p>", Ticked(&escaped(caution)))),
-        protection.map(|it| html!(
-            "<p class=\"{}\">here: {}</p>",
-            if it.is_complete { "soft" } else { "bad" },
-            escaped(&it.words),
-        )),
-    )
-}
-
-/// What differs from what the person approved before.
-fn changes(changes: &Changes) -> Html {
-    html!(
-        "<h3>Since you approved it</h3><pre id=\"changes\" tabindex=\"0\">{}</pre>\
-         <h3>All of it</h3>",
-        Lines(&changes.lines().join("\n")),
-    )
 }
 
 fn fault(found: &Diagnosis, code: Code) -> Html {

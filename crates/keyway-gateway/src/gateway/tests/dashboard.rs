@@ -1,6 +1,7 @@
 //! The dashboard on the gateway's port: which requests are accepted, which may change something,
 //! and how a page shows untrusted text.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use keyway::approval::Answer as Agreed;
@@ -122,6 +123,17 @@ impl DashboardBackend for Noting {
     ) -> BoxFuture<'a, Result<Option<String>, Box<Diagnosis>>> {
         self.note(format!("sign-in {}", server.name));
         Box::pin(async { Ok(None) })
+    }
+
+    fn approve_plugin<'a>(
+        &'a self,
+        plugin: &'a str,
+        shown: BTreeSet<String>,
+        answer: Agreed,
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
+        let shown: Vec<String> = shown.into_iter().collect();
+        self.note(format!("approve {plugin} {} {answer:?}", shown.join(",")));
+        Box::pin(async { Ok(()) })
     }
 
     fn set_variable<'a>(
