@@ -63,15 +63,19 @@ impl Changes {
             is_older_version: false,
             removed: missing(before, now),
             added: missing(now, before),
-            files: files
-                .map(|files| question.files.changes_since(files))
-                .unwrap_or_default(),
+            files: changed_files(approval, question, files),
         }
     }
 
     /// Returns the difference line by line: `-` and `+` in front of facts, `~` in front of files.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
+        self.lines_with_files(usize::MAX)
+    }
+
+    /// Returns the same with so many files at most, and how the others are listed.
+    #[must_use]
+    pub fn lines_with_files(&self, most: usize) -> Vec<String> {
         let mut lines = Vec::new();
         if self.is_older_version {
             lines.push(OLDER_VERSION.to_owned());
@@ -82,13 +86,15 @@ impl Changes {
         };
         lines.extend(self.removed.iter().map(|it| fact('-', it)));
         lines.extend(self.added.iter().map(|it| fact('+', it)));
-        let named = self.files.iter().take(MOST_FILES);
+        let named = self.files.iter().take(most);
         lines.extend(
             named.map(|(path, change)| format!("~ {} ({})", escaped(path), change.as_str())),
         );
-        let more = self.files.len().saturating_sub(MOST_FILES);
+        let more = self.files.len().saturating_sub(most);
         if more > 0 {
-            lines.push(format!("~ and {more} more files"));
+            lines.push(format!(
+                "~ and {more} more files (`keyway status --format json` lists all)"
+            ));
         }
         if lines.is_empty() {
             lines.push("~ the files that it runs".to_owned());
@@ -97,6 +103,29 @@ impl Changes {
     }
 }
 
+/// Returns the files that differ: those of the plugin's tree, and those that count beside it.
+fn changed_files(
+    approval: &Approval,
+    question: &Question,
+    files: Option<&Manifest>,
+) -> Vec<(String, FileChange)> {
+    let mut changed = files
+        .map(|files| question.files.changes_since(files))
+        .unwrap_or_default();
+    let (before, now) = (approval.last_named_files(), question.files.beside_tree());
+    let before = before.unwrap_or(&now);
+    for (path, content) in &now {
+        match before.get(path) {
+            None => changed.push((path.clone(), FileChange::Added)),
+            Some(old) if old != content => changed.push((path.clone(), FileChange::Changed)),
+            Some(_) => {}
+        }
+    }
+    let gone = before.keys().filter(|path| !now.contains_key(*path));
+    changed.extend(gone.map(|path| (path.clone(), FileChange::Removed)));
+    changed.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    changed
+}
+
 const OLDER_VERSION: &str =
     "it was approved with an earlier version of Keyway, which checked less than this one";
-const MOST_FILES: usize = 20;

@@ -5,13 +5,14 @@
 //! its file there is a gap that hashing cannot close (threat D11): a file that is swapped and
 //! swapped back inside it is not noticed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use keyway_secret::Secret;
 
-use crate::hash::{Hash, Hasher};
+use crate::hash::{Hash, Hasher, to_hex};
 use crate::link::{self, Resolver};
 use crate::manifest::{FileChange, Manifest};
 use crate::places::Places;
@@ -235,6 +236,20 @@ impl Files {
             .unwrap_or_default()
     }
 
+    /// Returns what counts beside the files of the tree, each file with a hash of what it is.
+    pub(crate) fn beside_tree(&self) -> BTreeMap<String, String> {
+        let is_in_tree = |file: &NamedFile| {
+            matches!(self.tree, Coverage::Tree(_)) && file.path.starts_with(&self.lookup.place.root)
+        };
+        let named = self.named.iter().filter(|file| !is_in_tree(file));
+        let named = named.map(|file| {
+            let mut hasher = Hasher::default();
+            file.hash(&self.lookup, &mut hasher);
+            (self.below(&file.path), to_hex(&hasher.finish()))
+        });
+        named.collect()
+    }
+
     /// Returns what differs once one of these files does.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
@@ -250,22 +265,8 @@ impl Files {
             tree,
             seen_at: _,
         } = self;
-        for NamedFile {
-            path,
-            target,
-            content,
-            // For a person alone.
-            is_too_large: _,
-        } in named
-        {
-            hasher.field(b"path", self.below(path).as_bytes());
-            if let Some(target) = target {
-                hasher.field(b"target", lookup.below(target).as_bytes());
-            }
-            match content {
-                Some(content) => hasher.field(b"file", content),
-                None => hasher.field(b"none", b""),
-            }
+        for file in named {
+            file.hash(lookup, hasher);
         }
         match tree {
             Coverage::Named => hasher.field(b"named", b""),
@@ -333,6 +334,24 @@ impl Lookup {
 }
 
 impl NamedFile {
+    fn hash(&self, lookup: &Lookup, hasher: &mut Hasher) {
+        let Self {
+            path,
+            target,
+            content,
+            // For a person alone.
+            is_too_large: _,
+        } = self;
+        hasher.field(b"path", lookup.below(path).as_bytes());
+        if let Some(target) = target {
+            hasher.field(b"target", lookup.below(target).as_bytes());
+        }
+        match content {
+            Some(content) => hasher.field(b"file", content),
+            None => hasher.field(b"none", b""),
+        }
+    }
+
     fn look(path: PathBuf, room: &mut u64) -> Self {
         let target = fs::canonicalize(&path)
             .ok()

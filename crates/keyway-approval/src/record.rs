@@ -1,5 +1,7 @@
 //! What was approved of one entry, as a type and as the bytes that a store keeps.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::confinement::{Confinement, SandboxProfile};
@@ -39,6 +41,9 @@ struct ApprovedState {
     facts: Vec<Fact>,
     /// The stamp and the digest of the plugin's files.
     tree: Option<(String, String)>,
+    /// The files that count beside those, so that one that changed can be named; an earlier version
+    /// kept none.
+    named: Option<BTreeMap<String, String>>,
 }
 
 impl Approval {
@@ -106,6 +111,11 @@ impl Approval {
     #[must_use]
     pub fn last_facts(&self) -> Option<&[Fact]> {
         Some(&self.states.last()?.facts)
+    }
+
+    /// Returns the files that counted beside the plugin's, by path.
+    pub(crate) fn last_named_files(&self) -> Option<&BTreeMap<String, String>> {
+        self.states.last()?.named.as_ref()
     }
 
     /// Returns what is known of the plugin's files.
@@ -183,6 +193,7 @@ impl ApprovedState {
             of_plugin: question.of_plugin.to_string(),
             facts: question.facts.clone(),
             tree: tree.map(|it| (to_hex(&it.stamp), to_hex(&it.content))),
+            named: Some(question.files.beside_tree()),
         }
     }
 }
@@ -211,6 +222,8 @@ struct StoredState {
     facts: Vec<StoredFact>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tree: Option<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    named: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -232,12 +245,14 @@ impl StoredState {
             of_plugin,
             facts,
             tree,
+            named,
         } = state;
         Self {
             digest: digest.clone(),
             of_plugin: of_plugin.clone(),
             facts: facts.iter().map(StoredFact::of).collect(),
             tree: tree.clone(),
+            named: named.clone(),
         }
     }
 
@@ -247,6 +262,7 @@ impl StoredState {
             of_plugin,
             facts,
             tree,
+            named,
         } = self;
         Some(ApprovedState {
             digest,
@@ -256,6 +272,7 @@ impl StoredState {
                 .map(StoredFact::read)
                 .collect::<Option<_>>()?,
             tree,
+            named,
         })
     }
 }

@@ -360,6 +360,82 @@ fn e05_whatever_decides_what_runs_asks_again() {
     }
 }
 
+/// A program outside of the plugin counts by its content where the entry decides which one it is, and
+/// by its name alone where it does not: then an upgraded interpreter asks nobody.
+#[test]
+fn e05_a_program_outside_that_changed_is_named_where_it_counts() {
+    let place = Place::new();
+    let outside = place.folder.path().canonicalize().unwrap().join("outside");
+    let tool = outside.join("tool");
+    let write = |text: &str| {
+        std::fs::create_dir_all(&outside).unwrap();
+        drop(std::fs::remove_file(&tool));
+        let mut create = std::fs::OpenOptions::new();
+        let create = create.write(true).create_new(true).mode(0o755);
+        let mut file = create.open(&tool).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    };
+    write("1");
+    let entry = format!(
+        r#""command": "tool", "env": {{"PATH": "{}:/usr/bin"}}"#,
+        outside.display()
+    );
+    place.approve(&entry);
+    write("2");
+    assert!(!place.is_approved(&entry));
+    let line = format!("~ {} (changed)", tool.display());
+    assert_eq!(place.changes(&entry), [line]);
+
+    let mut place = Place::new();
+    place.person("PATH", &format!("{}:/usr/bin", outside.display()));
+    let entry = r#""command": "tool""#;
+    place.approve(entry);
+    write("3");
+    assert!(place.is_approved(entry));
+}
+
+/// What stands first may have left the screen when the question is asked.
+#[test]
+fn e07_a_page_that_fills_the_screen_says_how_much_there_is_to_read() {
+    let place = Place::new();
+    let short = place.ask(r#""command": "sh", "args": ["-c", "evil"]"#);
+    let one = std::slice::from_ref(&short);
+    assert_eq!(Question::page(one), short.to_string());
+    let filler = "x".repeat(9000);
+    let long = place.ask(&format!(r#""command": "true", "args": ["{filler}"]"#));
+    let page = Question::page(&[short.clone(), long]);
+    assert!(page.starts_with(&short.to_string()), "{page}");
+    let last = page.lines().last().unwrap();
+    assert!(
+        last.contains("rows, and 1 lines of it are marked"),
+        "{last}"
+    );
+}
+
+/// A terminal shows twenty files and says how the others are listed; nothing is left out there.
+#[test]
+fn every_file_that_changed_is_listed_for_programs() {
+    let place = Place::new();
+    let fields = r#""command": "sh", "args": ["run.sh"]"#;
+    place.file("run.sh", "1");
+    place.approve(fields);
+    for number in 0..30 {
+        place.file(&format!("new/{number:02}"), "1");
+    }
+    let question = place.ask(fields).compared_with(&place.store);
+    let text = question.to_string();
+    assert!(text.contains("    ~ new/19 (new)\n"), "{text}");
+    assert!(!text.contains("new/20"), "{text}");
+    let rest = "    ~ and 10 more files (`keyway status --format json` lists all)\n";
+    assert!(text.contains(rest), "{text}");
+    let listed = question.to_json()["changes"].to_string();
+    assert!(
+        listed.contains("new/20") && listed.contains("new/29"),
+        "{listed}"
+    );
+    assert!(!listed.contains("more files"), "{listed}");
+}
+
 /// The answer `confined` approves the same entry with confined programs, and nothing else.
 #[test]
 fn a_confined_answer_approves_confined_programs_alone_and_stays() {

@@ -33,7 +33,12 @@ fn without_protection(outcome: &Outcome) -> String {
         words.contains("hidden by") || words.starts_with("not isolated"),
         "{words}"
     );
-    format!("{before}{after}")
+    let text = format!("{before}{after}");
+    let lines = text.lines().map(|line| match line.split_once("--digest ") {
+        Some((before, _)) => format!("{before}--digest [DIGEST]\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// One server for every state that files alone can tell.
@@ -87,7 +92,8 @@ fn table_shows_every_server_and_names_what_is_missing() {
       help: use `http`, `sse`, `ws` or `stdio`
 
     needs approval: such a server runs a program or sends a variable, and you have not approved that;
-    `keyway trust grant database` shows what it would do and approves it
+    `keyway trust grant database` shows what it would do and approves it; without a terminal, add
+      database  --digest [DIGEST]
     --- exit 0
     ");
 }

@@ -90,6 +90,9 @@ fn e12_status_and_a_refusal_print_the_digest_that_a_grant_takes() {
     let approval = &status["servers"][0]["approval"];
     assert_eq!(shown, [approval["digest"].as_str().unwrap()]);
     assert_eq!(approval["facts"][0]["text"], "prog-a");
+    let text = done(&folder, &["status"]).stdout;
+    let line = format!("\n  a  --digest {}\n", shown[0]);
+    assert!(text.contains(&line), "{text}");
     done(&folder, &["trust", "grant", "a", "--digest", &shown[0]]);
     assert_eq!(approvals(&folder), 1);
 }

@@ -72,7 +72,7 @@ Examples:
         /// Approve every server of the plugin that needs it
         #[arg(long)]
         all: bool,
-        /// Digest of an entry as a refusal or `status --format json` printed it; approves without
+        /// Digest of an entry as a refusal or `status` printed it; approves without
         /// asking, one for each entry
         #[arg(long = "digest", value_name = "DIGEST")]
         digests: Vec<String>,
@@ -275,13 +275,9 @@ impl Grant<'_> {
 
     /// Gets an answer to all questions at once: the digests that were given, or a person's.
     fn answer(&self, questions: &[Question]) -> Result<Answer, CliError> {
-        let page = || {
-            let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
-            page.join("\n")
-        };
         let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
         if !self.digests.is_empty() {
-            self.context.print_aside(&page());
+            self.context.print_aside(&Question::page(questions));
             if questions.iter().all(fits) {
                 return Ok(Answer::Yes);
             }
@@ -289,7 +285,7 @@ impl Grant<'_> {
             return Err(CliError::Usage { what });
         }
         if !io::stdin().is_terminal() {
-            self.context.print_aside(&page());
+            self.context.print_aside(&Question::page(questions));
             let what = "standard input is not a terminal; read the above, then repeat the command \
                         with `--digest DIGEST` for each entry";
             return Err(CliError::Usage { what });

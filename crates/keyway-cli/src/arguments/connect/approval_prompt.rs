@@ -41,8 +41,7 @@ impl ApprovalPrompt for Prompt {
 
 /// Shows questions on one page, and gets one answer to all of them.
 pub(crate) fn ask_about(context: &CommandContext, questions: &[Question], words: &str) -> Answer {
-    let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
-    context.print_aside(&page.join("\n"));
+    context.print_aside(&Question::page(questions));
     discard_typed();
     let can_confine = questions.iter().any(|it| it.confined().is_some());
     context.print_aside(&if can_confine {

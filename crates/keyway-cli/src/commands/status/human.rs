@@ -43,18 +43,26 @@ pub(super) fn render(
 /// Says how the servers are approved that wait for it.
 fn pending_trust(servers: &[Diagnosis]) -> String {
     let waits = |found: &&Diagnosis| found.state.reason == Some(Reason::PendingTrust);
-    let waiting = servers.iter().filter(waits);
-    let names: Vec<String> = waiting
-        .map(|it| in_words(&server_argument(&it.server)))
-        .collect();
-    if names.is_empty() {
+    let waiting: Vec<&Diagnosis> = servers.iter().filter(waits).collect();
+    if waiting.is_empty() {
         return String::new();
     }
+    let name = |it: &Diagnosis| in_words(&server_argument(&it.server));
+    let names: Vec<String> = waiting.iter().map(|it| name(it)).collect();
+    let digests = waiting.iter().filter_map(|it| {
+        let digest = &it.question.as_ref()?.digest;
+        Some(format!("  {}  --digest {digest}\n", name(it)))
+    });
+    let digests: String = digests.collect();
+    let elsewhere = match digests.is_empty() {
+        true => "",
+        false => "; without a terminal, add",
+    };
     format!(
         "
 needs approval: such a server runs a program or sends a variable, and you have not approved that;
-`keyway trust grant {}` shows what it would do and approves it
-",
+`keyway trust grant {}` shows what it would do and approves it{elsewhere}
+{digests}",
         names.join(" ")
     )
 }
