@@ -77,7 +77,8 @@ pub(crate) fn run(
                 continue;
             }
         };
-        lines.push(examine(target, &path, &place.secrets(&sysroot))?);
+        let secrets = place.secrets(&sysroot);
+        lines.push(examine(target, &path, Purpose::Release(&secrets))?);
         if repeat == Repeat::Twice {
             let hash = reproduce::check(workspace, &project, target, &path)?;
             lines.push(format!("{:28} two builds, one hash: {hash}", target.triple));
@@ -107,9 +108,16 @@ pub(crate) fn smoke(workspace: &Workspace) -> Result<(), XtaskError> {
     let binary = workspace.target.join("dist-stripped");
     let mut strip = child::program(workspace, "strip");
     child::run(strip.arg("-o").args([&binary, &built]))?;
+    println!("{}", examine(target, &binary, Purpose::Trial)?);
     let folder = project::folder(workspace);
     fs::create_dir_all(&folder).map_err(XtaskError::file(&folder))?;
-    let notices = notices::of(&shipped::packages(workspace, target.triple)?)?;
+    let packages = shipped::packages(workspace, target.triple)?;
+    let notices = notices::of(&packages)?;
+    let sbom = sbom::of(workspace, &project, &packages)?;
+    println!(
+        "bill of materials: {} components",
+        sbom::count(&sbom, &packages)?
+    );
     let wheel = wheel::pack(workspace, &project, target, &binary, &notices)?;
     trials::uvx(workspace, &wheel)?;
     for left in [&wheel, &binary] {
@@ -153,14 +161,34 @@ impl Repeat {
     }
 }
 
+/// What a binary is examined for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose<'a> {
+    /// To be released, without any of these paths of its builder's.
+    Release(&'a [PathBuf]),
+    /// To be tried here: without optimisation it is larger and names its sources, and it may need the
+    /// libc of this machine.
+    Trial,
+}
+
 /// Returns a line about the binary for `target`.
-fn examine(target: &Target, path: &Path, secrets: &[PathBuf]) -> Result<String, XtaskError> {
+fn examine(target: &Target, path: &Path, purpose: Purpose<'_>) -> Result<String, XtaskError> {
     let hash = checksums::of(path)?;
     if !target.is_linux() {
         return Ok(format!("{:28} built: {hash}", target.triple));
     }
-    let elf = Elf::read(path, secrets)?;
-    let faults = elf.faults(target.glibc);
+    let (elf, faults) = match purpose {
+        Purpose::Release(secrets) => {
+            let elf = Elf::read(path, secrets)?;
+            let faults = elf.faults(target.glibc);
+            (elf, faults)
+        }
+        Purpose::Trial => {
+            let elf = Elf::read(path, &[])?;
+            let faults = elf.unprotected();
+            (elf, faults)
+        }
+    };
     if !faults.is_empty() {
         return Err(XtaskError::Release { faults });
     }
@@ -170,7 +198,7 @@ fn examine(target: &Target, path: &Path, secrets: &[PathBuf]) -> Result<String, 
     };
     let size = mebibytes(elf.size);
     Ok(format!(
-        "{:28} {size} MiB, {glibc}, sha256 {hash}",
+        "{:28} {size} MiB, {glibc}, PIE, full RELRO, stack not executable, sha256 {hash}",
         target.triple
     ))
 }

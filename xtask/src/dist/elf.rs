@@ -87,12 +87,17 @@ impl Elf {
         Ok(elf)
     }
 
-    /// Returns what keeps it from being released to systems with `glibc`.
-    pub(super) fn faults(&self, glibc: Option<[u32; 2]>) -> Vec<String> {
+    /// Returns the protections that it lacks, each as a fault.
+    pub(super) fn unprotected(&self) -> Vec<String> {
         let absent = EXPECTED
             .iter()
             .filter(|(protection, _)| !self.protections.contains(protection));
-        let mut faults: Vec<_> = absent.map(|(_, fault)| (*fault).to_owned()).collect();
+        absent.map(|(_, fault)| (*fault).to_owned()).collect()
+    }
+
+    /// Returns what keeps it from being released to systems with `glibc`.
+    pub(super) fn faults(&self, glibc: Option<[u32; 2]>) -> Vec<String> {
+        let mut faults = self.unprotected();
         if self.size > LARGEST {
             faults.push("it is larger than 15 MiB".to_owned());
         }

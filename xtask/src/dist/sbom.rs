@@ -60,6 +60,39 @@ pub(super) fn of(
     }))
 }
 
+/// Counts the components of a document.
+///
+/// # Errors
+///
+/// Returns [`XtaskError::Release`] if a package is missing, or something is used that is not listed.
+pub(super) fn count(document: &Value, packages: &[&Package]) -> Result<usize, XtaskError> {
+    let texts = |pointer: &str, name: &str| -> Vec<&str> {
+        let list = document.pointer(pointer).and_then(Value::as_array);
+        let list = list.into_iter().flatten();
+        list.filter_map(|it| it.get(name)?.as_str()).collect()
+    };
+    let components = texts("/components", "bom-ref");
+    let program = document.pointer("/metadata/component/bom-ref");
+    let mut known: BTreeSet<&str> = components.iter().copied().collect();
+    known.extend(program.and_then(Value::as_str));
+    let uses = document.pointer("/dependencies").and_then(Value::as_array);
+    let uses = uses.into_iter().flatten();
+    let uses = uses.filter_map(|edge| edge.get("dependsOn")?.as_array());
+    let used = uses
+        .flatten()
+        .filter_map(|it| it.as_str().map(str::to_owned));
+    let wanted = packages.iter().map(|package| url(package)).chain(used);
+    let missing = wanted.filter(|it| !known.contains(it.as_str()));
+    let missing: BTreeSet<String> = missing.collect();
+    if missing.is_empty() {
+        return Ok(components.len());
+    }
+    let fault = |it: String| format!("the bill of materials does not list `{it}`");
+    Err(XtaskError::Release {
+        faults: missing.into_iter().map(fault).collect(),
+    })
+}
+
 fn component(package: &Package, checksum: Option<&str>) -> Value {
     let mut component = Map::new();
     let mut put = |name: &str, value: Value| component.insert(name.to_owned(), value);
@@ -137,6 +170,25 @@ mod tests {
             "#define SQLITE_VERSION_NUMBER 3053001\n#define SQLITE_VERSION        \"3.53.1\"\n";
         assert_eq!(defined_version(header), Some("3.53.1"));
         assert_eq!(defined_version("#define SQLITE_VERSION_NUMBER 1\n"), None);
+    }
+
+    #[test]
+    fn what_is_used_and_not_listed_is_a_fault() {
+        let package: Package = serde_json::from_value(json!({
+            "id": "p", "name": "p", "version": "1.0.0", "license": "MIT",
+            "manifest_path": "/p/Cargo.toml", "dependencies": [],
+        }))
+        .unwrap();
+        let whole = json!({
+            "metadata": { "component": { "bom-ref": "pkg:cargo/program@1.0.0" } },
+            "components": [{ "bom-ref": "pkg:cargo/p@1.0.0" }],
+            "dependencies": [{ "ref": "pkg:cargo/program@1.0.0", "dependsOn": ["pkg:cargo/p@1.0.0"] }],
+        });
+        assert_eq!(count(&whole, &[&package]).unwrap(), 1);
+        let mut empty = whole;
+        empty["components"] = json!([]);
+        let fault = count(&empty, &[&package]).unwrap_err().to_string();
+        assert!(fault.contains("pkg:cargo/p@1.0.0"), "{fault}");
     }
 
     #[test]
