@@ -87,7 +87,7 @@ pub(crate) fn read(loader: &Loader, inputs: Vec<Input>, exclusions: Option<&Excl
             Input::Text(loaded) => targets.add(*loaded),
             Input::Path(path) if path.is_dir() => targets.folder(loader, &path, exclusions),
             Input::Path(path) if bundles::is_one(&path) => {
-                targets.add(bundles::read(loader, &path))
+                targets.add(bundles::read(loader, &path));
             }
             Input::Path(_) => {
                 if let Some(file) = files.next() {
