@@ -300,23 +300,24 @@ fn is_text(entry: &Object, key: &str) -> bool {
 }
 
 /// Says whether the parts of a path end as a pattern says.
+///
+/// From the last part, because it is asked for every file of a repository and nearly all are told
+/// apart by their name.
 fn fits(pattern: &str, parts: &[&str]) -> bool {
-    let wanted: Vec<&str> = pattern.split('/').collect();
-    let Some(start) = parts.len().checked_sub(wanted.len()) else {
-        return false;
-    };
-    let tail = parts.get(start..).unwrap_or_default();
-    wanted
-        .iter()
-        .zip(tail)
-        .all(|(wanted, part)| match wanted.split_once('*') {
-            Some((before, after)) => {
-                part.len() >= before.len() + after.len()
-                    && part.starts_with(before)
-                    && part.ends_with(after)
-            }
-            None => wanted == part,
-        })
+    let mut parts = parts.iter().rev();
+    let mut wanted = pattern.rsplit('/');
+    wanted.all(|wanted| parts.next().is_some_and(|part| is_part(wanted, part)))
+}
+
+fn is_part(wanted: &str, part: &str) -> bool {
+    match wanted.split_once('*') {
+        Some((before, after)) => {
+            part.len() >= before.len() + after.len()
+                && part.starts_with(before)
+                && part.ends_with(after)
+        }
+        None => wanted == part,
+    }
 }
 
 /// Says whether a file is one to copy and fill in, such as `.mcp.json.example`.
