@@ -49,46 +49,62 @@ impl HeadScanner {
             let first = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
             bytes = bytes.get(first?..).unwrap_or_default();
         }
+        if self.head.is_empty()
+            && let Some(end) = end_of(bytes)
+        {
+            // Nearly every head comes in one piece.
+            self.is_done = true;
+            return Some(lengths(bytes.get(..end).unwrap_or_default()));
+        }
         let before = self.head.len().saturating_sub(2);
         self.head.extend_from_slice(bytes);
-        let end = self.end_after(before);
+        let end = end_of(self.head.get(before..).unwrap_or_default());
         if end.is_none() && self.head.len() <= MAX_HEAD {
             return None;
         }
         self.is_done = true;
         let head = std::mem::take(&mut self.head);
         Some(match end {
-            Some(end) => lengths(head.get(..end).unwrap_or_default()),
+            Some(end) => lengths(head.get(..before + end).unwrap_or_default()),
             None => HeadLengths::Unseen,
         })
     }
+}
 
-    /// Returns where the empty line begins, if it comes after `from`.
-    fn end_after(&self, from: usize) -> Option<usize> {
-        let fresh = self.head.get(from..).unwrap_or_default();
-        let breaks = memchr::memchr_iter(b'\n', fresh);
-        let mut ends = breaks.filter(|at| {
-            let next = fresh.get(at + 1..).unwrap_or_default();
-            next.starts_with(b"\n") || next.starts_with(b"\r\n")
-        });
-        ends.next().map(|at| from + at + 1)
-    }
+/// Returns where the empty line begins that ends a head.
+fn end_of(bytes: &[u8]) -> Option<usize> {
+    let mut breaks = memchr::memchr_iter(b'\n', bytes);
+    let end = breaks.find(|at| {
+        let next = bytes.get(at + 1..).unwrap_or_default();
+        next.starts_with(b"\n") || next.starts_with(b"\r\n")
+    });
+    end.map(|at| at + 1)
 }
 
 fn lengths(head: &[u8]) -> HeadLengths {
-    let names = head.split(|byte| *byte == b'\n').filter_map(|line| {
-        let colon = memchr::memchr(b':', line)?;
-        Some(line.get(..colon)?.trim_ascii())
-    });
     let (mut has_length, mut has_encoding) = (false, false);
-    for name in names {
-        has_length |= name.eq_ignore_ascii_case(b"content-length");
-        has_encoding |= name.eq_ignore_ascii_case(b"transfer-encoding");
+    let mut start = 0;
+    let breaks = memchr::memchr_iter(b'\n', head);
+    for end in breaks.chain([head.len()]) {
+        let line = head.get(start..end).unwrap_or_default().trim_ascii_start();
+        start = end + 1;
+        // Few lines begin like one of the two.
+        match line.first() {
+            Some(b'c' | b'C') => has_length |= is_named(line, b"content-length"),
+            Some(b't' | b'T') => has_encoding |= is_named(line, b"transfer-encoding"),
+            _ => {}
+        }
     }
     match has_length && has_encoding {
         true => HeadLengths::Both,
         false => HeadLengths::One,
     }
+}
+
+fn is_named(line: &[u8], wanted: &[u8]) -> bool {
+    let colon = memchr::memchr(b':', line);
+    let name = colon.and_then(|colon| line.get(..colon));
+    name.is_some_and(|name| name.trim_ascii_end().eq_ignore_ascii_case(wanted))
 }
 
 /// Beyond this hyper refuses it as well.
