@@ -1,6 +1,8 @@
 //! What a program that is started is kept from, as the person decided: part of what is approved.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// How a program is confined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +26,62 @@ pub struct Confinement {
     pub require: bool,
     /// It gets the whole environment of the shell, credentials included.
     pub dangerous_inherit_environment: bool,
+    /// What the grants led to when the question was put together; `None` if that is still to come.
+    pub(crate) seen: Option<Vec<SeenGrant>>,
+}
+
+impl Confinement {
+    /// Returns the grants that were there when the question was put together, with what they led to;
+    /// `None` if there was no question.
+    #[must_use]
+    pub fn seen_grants(&self) -> Option<&[SeenGrant]> {
+        self.seen.as_deref()
+    }
+
+    /// The same with what the grants lead to now: that is shown, approved, and compared when a program
+    /// starts.
+    pub(crate) fn looked(&self) -> Self {
+        let grants = self.grants.iter().chain(&self.read_only_grants);
+        let seen = grants.filter_map(|path| SeenGrant::look(path)).collect();
+        Self {
+            seen: Some(seen),
+            ..self.clone()
+        }
+    }
+
+    /// Returns where a grant leads.
+    pub(crate) fn target(&self, path: &Path) -> Option<PathBuf> {
+        let Some(seen) = &self.seen else {
+            return fs::canonicalize(path).ok();
+        };
+        let seen = seen.iter().find(|seen| seen.path == path);
+        seen.map(|seen| seen.real.clone())
+    }
+}
+
+/// A grant that was there, with what it led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SeenGrant {
+    /// As `config.toml` has it.
+    pub path: PathBuf,
+    /// Without links.
+    pub real: PathBuf,
+    /// Device and inode of a folder; a file has none, because files are replaced when they are
+    /// written. Never stored: device numbers change.
+    pub folder: Option<(u64, u64)>,
+}
+
+impl SeenGrant {
+    fn look(path: &Path) -> Option<Self> {
+        let real = fs::canonicalize(path).ok()?;
+        let found = fs::symlink_metadata(&real).ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            folder: found.is_dir().then(|| (found.dev(), found.ino())),
+            real,
+        })
+    }
 }
 
 /// How much a program is kept from.

@@ -449,6 +449,8 @@ pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
         // Whether it starts at all without isolation; it gets no more by it.
         require: _,
         dangerous_inherit_environment,
+        // Shown with the grants.
+        seen: _,
     } = confinement;
     let (what, is_off) = match profile {
         SandboxProfile::Hide => ("hide: it cannot read Keyway's own files and sockets", false),
@@ -464,8 +466,8 @@ pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
     let mut text = what.to_owned();
     // They count for confined programs alone: any other sees the whole disk and the network.
     if matches!(profile, SandboxProfile::Confine) {
-        text.push_str(&granted("; it may change", grants));
-        text.push_str(&granted("; it may read", read_only_grants));
+        text.push_str(&granted("; it may change", grants, confinement));
+        text.push_str(&granted("; it may read", read_only_grants, confinement));
         text.push_str(if *offline { "; no network" } else { "" });
     }
     if *dangerous_inherit_environment {
@@ -476,11 +478,14 @@ pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
     Fact::new(FactKind::Confinement, "", text).with_caution(caution)
 }
 
-fn granted(what: &str, paths: &[PathBuf]) -> String {
+fn granted(what: &str, paths: &[PathBuf], confinement: &Confinement) -> String {
     if paths.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = paths.iter().map(|it| where_it_leads(it)).collect();
+    let shown: Vec<_> = paths
+        .iter()
+        .map(|it| where_it_leads(it, confinement))
+        .collect();
     format!("{what} {}", shown.join(", "))
 }
 
@@ -489,10 +494,10 @@ const PROJECT: &[&str] = &["HOST_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// Shows a path, and where it leads if that is elsewhere: a program that may write the folder around
 /// it can put a link in its place.
-fn where_it_leads(path: &Path) -> String {
+fn where_it_leads(path: &Path, confinement: &Confinement) -> String {
     let written = escaped(&path.to_string_lossy());
-    match std::fs::canonicalize(path) {
-        Ok(real) if real != path => format!("{written} -> {}", escaped(&real.to_string_lossy())),
+    match confinement.target(path) {
+        Some(real) if real != path => format!("{written} -> {}", escaped(&real.to_string_lossy())),
         _ => written.to_string(),
     }
 }

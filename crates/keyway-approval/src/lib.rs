@@ -36,6 +36,7 @@ mod plan_digest;
 pub mod program_start;
 mod program_words;
 mod record;
+mod sandbox;
 mod store;
 mod text;
 mod timeouts;
@@ -64,7 +65,7 @@ use self::walk::TreePlace;
 pub use self::agreement::Agreement;
 pub use self::answer::Answer;
 pub use self::change::Changes;
-pub use self::confinement::{Confinement, Protection, SandboxMechanism, SandboxProfile};
+pub use self::confinement::{Confinement, Protection, SandboxMechanism, SandboxProfile, SeenGrant};
 pub use self::digest::Digest;
 pub use self::fact::{Fact, FactKind};
 pub use self::facts::{needs_approval, runs_program};
@@ -74,6 +75,7 @@ pub use self::ledger::Ledger;
 pub use self::manifest::{FileChange, Manifest};
 pub use self::owner::Owner;
 pub use self::record::Approval;
+pub use self::sandbox::{Sandbox, ServerConfinement, is_from};
 pub use self::store::ApprovalStore;
 
 /// What a person is asked about one entry.
@@ -179,6 +181,7 @@ impl Question {
             store,
             now,
         } = context;
+        let confinement = &confinement.looked();
         let places = Places { host, home };
         let scope = &server.scope(around);
         let line = CommandLine::of(server, places, scope);

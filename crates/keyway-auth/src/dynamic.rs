@@ -87,7 +87,10 @@ impl<R: HelperRunner, C: Clock> Dynamic<R, C> {
         }
         let output = self.runner.run(self.timeout).await;
         let headers = output.and_then(|output| parse(output.expose()));
-        let headers = headers.map_err(|fault| AuthError::Helper { fault })?;
+        let headers = headers.map_err(|fault| AuthError::Helper {
+            fault,
+            confined: self.runner.confinement().map(Box::new),
+        })?;
         let generation = current.map_or(1, |current| current.credential.generation() + 1);
         let credential = Arc::new(Credential::new(self.merge(headers), generation));
         let fresh = Current {

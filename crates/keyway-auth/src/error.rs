@@ -5,6 +5,7 @@ mod oauth;
 use keyway_code::{Code, Exit, ServerState};
 use thiserror::Error;
 
+use crate::confinement_note::ConfinementNote;
 use crate::helper_fault::HelperFault;
 use crate::refusal::HttpRefusal;
 
@@ -16,10 +17,15 @@ pub use self::oauth::{OAuthError, Refusal, RejectionCause, RequestTarget, SignIn
 #[non_exhaustive]
 pub enum AuthError {
     /// The helper gave no headers.
-    #[error("the headers helper failed: {fault}")]
+    #[error(
+        "the headers helper failed: {fault}{}",
+        ConfinementNote::after_failure(confined.as_deref())
+    )]
     Helper {
         /// Which rule it broke.
         fault: HelperFault,
+        /// That it ran confined, if it did.
+        confined: Option<Box<ConfinementNote>>,
     },
     /// There is no token.
     #[error(transparent)]
@@ -37,7 +43,7 @@ impl AuthError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Helper { fault } => matches!(fault, HelperFault::Timeout { .. }),
+            Self::Helper { fault, .. } => matches!(fault, HelperFault::Timeout { .. }),
             Self::OAuth(error) => error.is_transient(),
         }
     }
@@ -55,7 +61,7 @@ impl AuthError {
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
-            Self::Helper { fault } => fault.code(),
+            Self::Helper { fault, .. } => fault.code(),
             Self::OAuth(error) => error.code(),
         }
     }
@@ -64,7 +70,7 @@ impl AuthError {
     #[must_use]
     pub const fn state(&self) -> ServerState {
         match self {
-            Self::Helper { fault } => fault.code().state(),
+            Self::Helper { fault, .. } => fault.code().state(),
             Self::OAuth(error) => error.state(),
         }
     }
@@ -86,7 +92,11 @@ impl AuthError {
     #[must_use]
     pub fn hint(&self) -> &str {
         match self {
-            Self::Helper { fault } => fault.code().hint(),
+            Self::Helper {
+                confined: Some(note),
+                ..
+            } => &note.hint,
+            Self::Helper { fault, .. } => fault.code().hint(),
             Self::OAuth(error) => error.hint(),
         }
     }

@@ -6,6 +6,8 @@
 
 mod authorizer;
 mod challenge;
+mod complaint;
+mod confinement_note;
 mod credential_flaw;
 mod document;
 mod dynamic;
@@ -19,12 +21,15 @@ mod jose;
 pub mod oauth;
 mod observer;
 pub mod ports;
+mod redact;
 mod refusal;
 mod retry_after;
 mod timeouts;
 
 pub use self::authorizer::{Authorizer, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
+pub use self::complaint::Complaint;
+pub use self::confinement_note::ConfinementNote;
 pub use self::credential_flaw::{CredentialFlaw, lasting};
 pub use self::document::Document as PeerDocument;
 pub use self::dynamic::{Dynamic, Renewal};
@@ -34,5 +39,6 @@ pub use self::future::BoxFuture;
 pub use self::helper_fault::HelperFault;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::observer::{Observer, ServerEvent, ServerObserver, Topic};
+pub use self::redact::Redactor;
 pub use self::refusal::HttpRefusal;
 pub use self::retry_after::retry_after;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
+use crate::confinement_note::ConfinementNote;
 use crate::future::BoxFuture;
 use crate::helper_fault::HelperFault;
 
@@ -36,6 +37,12 @@ pub trait HelperRunner: Send + Sync + Debug {
     /// Cancel safety: dropping the future must kill the helper with its process group; its output
     /// is thrown away.
     fn run(&self, timeout: Duration) -> BoxFuture<'_, Result<Secret<Vec<u8>>, HelperFault>>;
+
+    /// Says, after a run that failed or whose output cannot be used, what it was kept from; `None`
+    /// if it was not confined or did not start.
+    fn confinement(&self) -> Option<ConfinementNote> {
+        None
+    }
 }
 
 /// Something that the process should not end in the middle of; see [`Tasks::hold`].

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         return error.exit().into();
     }
     let mut context = CommandContext::open(&arguments.global, program);
+    vault::warn_of_loss(&context);
     let recorded = context.record(&arguments.global);
     let outcome = recorded.and_then(|()| command_line::run(&arguments.command, &mut context));
     let exit = match outcome {

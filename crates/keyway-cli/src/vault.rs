@@ -7,13 +7,13 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use keyway::host::record_vault;
+use keyway::host::{known_vaults, record_vault};
 use keyway::vault::{
     ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
     SecretService, SourceKind, Vault, VaultError,
 };
 use keyway_code::Exit;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, printable};
 
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
@@ -28,6 +28,23 @@ pub(crate) fn open_vault() -> Result<Vault, CliError> {
     // Processes of ours with other variables hide it from what they start.
     record_vault(&folders);
     Ok(vault)
+}
+
+/// Warns of a vault that is gone with its key, before a new one is made as if at a first use (threat E1).
+pub(crate) fn warn_of_loss(context: &CommandContext) {
+    let (Some(known), Ok(folders)) = (known_vaults(), folders()) else {
+        return;
+    };
+    if known.has_lost(&folders) {
+        let [data, config] = [&folders.data, &folders.config].map(|it| it.display().to_string());
+        let [data, config] = [data, config].map(|it| printable(&it));
+        context.print_aside(&format!(
+            "warning: the vault in `{data}` is gone, and its key in `{config}` with it: approvals and \
+             sign-ins are lost, and a new vault knows none of them\n\
+             hint: unless you removed it, find out which program did before you approve anything; \
+             then put both folders back from a backup\n"
+        ));
+    }
 }
 
 /// Opens the vault if there is one; commands that only read do not create it.

@@ -100,6 +100,70 @@ fn a_confined_answer_keeps_the_rest_of_the_disk_from_the_program() {
     assert!(confined.starts_with("confined to"), "{confined}");
 }
 
+/// By hand it works: whoever reads the failure has to learn that the program was confined, in the same
+/// words wherever that is.
+#[test]
+fn a_confined_program_that_fails_says_what_it_was_kept_from_wherever_that_is_read() {
+    let elsewhere = Folder::new().file("profile", "mine");
+    let file = elsewhere.at("profile").display().to_string();
+    let entries = format!(
+        r#"{{"s": {{"command": "sh", "args": ["read.sh", "{file}"]}},
+            "h": {{"type": "http", "url": "http://127.0.0.1:9/mcp",
+                   "headersHelper": "sh read.sh '{file}'"}}}}"#
+    );
+    let folder = Folder::with_entries(&entries).file("read.sh", "cat \"$1\" || exit 3\n");
+    let granted = ["trust", "grant", "s", "h", "--confined"];
+    done(keyway(&folder, &granted));
+    let what = format!("it ran confined: `{file}` exists but was not granted");
+    let hint = format!("add `{file}` to `read_only_grants` of `[sandbox]` in config.toml");
+    for server in ["s", "h"] {
+        let failed = keyway(&folder, &["tools", server]).run();
+        assert_eq!(failed.code, 1, "{}", failed.everything());
+        let examined = keyway(&folder, &["doctor", server, "--format", "json"]).run();
+        let logged = done(keyway(&folder, &["logs", server]));
+        for said in [&failed.stderr, &examined.stdout, &logged.stdout] {
+            assert!(
+                said.contains(&what) && said.contains(&hint),
+                "{server}: {said}"
+            );
+        }
+    }
+    // Without it the same program is not said to be confined.
+    done(keyway(&folder, &["trust", "revoke", "s"]));
+    done(keyway(&folder, &["trust", "grant", "s"]));
+    folder.put("read.sh", "exit 3\n");
+    let failed = keyway(&folder, &["tools", "s", "--trust"]).run();
+    assert!(!failed.stderr.contains("confined"), "{}", failed.stderr);
+}
+
+/// Threat E1: with both folders the vault's own traces go, and a new one would look like a first use.
+#[test]
+fn e01_a_vault_that_is_gone_with_its_key_is_said_loudly_before_a_new_one_is_made() {
+    let folder = looking_at(std::path::Path::new("/"));
+    let home = folder.at("home");
+    let said = |words: &[&str]| done(keyway(&folder, words).env("HOME", &home)).stderr;
+    let warning = "is gone, and its key in";
+    assert!(!said(&["status"]).contains(warning), "a first use");
+    assert!(!said(&["trust", "grant", "s"]).contains(warning));
+    std::fs::remove_dir_all(folder.at("keyway")).unwrap();
+    for words in [
+        &["status"][..],
+        &["status", "--format", "json"],
+        &["trust", "grant", "s"],
+    ] {
+        let stderr = said(words);
+        assert!(stderr.starts_with("warning: the vault in `"), "{stderr}");
+        assert!(
+            stderr.contains(warning) && stderr.contains("\nhint: unless you"),
+            "{stderr}"
+        );
+    }
+    // The new one is known as well, and one that is removed by its own command is not missed.
+    assert!(!said(&["status"]).contains(warning));
+    said(&["purge", "--yes"]);
+    assert!(!said(&["status"]).contains(warning));
+}
+
 /// Threat E2: clients start `keyway run` without the variables that the gateway was started with.
 #[test]
 fn e02_a_child_does_not_see_the_socket_of_a_gateway_with_other_variables() {

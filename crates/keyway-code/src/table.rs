@@ -182,7 +182,7 @@ codes! {
         NotConverted "not-converted" ANY UNUSABLE Failed PluginAuthor NO
             "add the entry by hand in the way of that host, or let the host start it through Keyway: keyway install CLIENT"
         NotGranted "not-granted" ANY UNUSABLE Failed Person NO
-            "add that path to `grants` of `[sandbox]` in config.toml, or of the server's own section"
+            "add that path to `read_only_grants` of `[sandbox]` in config.toml, or of the server's own section; to `grants` if the program has to write there"
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO
             "change what the message names by hand, then run the same keyway migrate command again"
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO

@@ -162,7 +162,40 @@ const PLACE: &str = "SERVER";
 
 #[cfg(test)]
 mod tests {
+    use keyway_auth::ConfinementNote;
+
     use super::*;
+
+    #[test]
+    fn a_program_that_ran_confined_is_explained_with_the_settings_that_widen_it() {
+        let note = ConfinementNote::new("it ran confined, with an empty home", "add it");
+        let (confined, last_lines) = (Some(Box::new(note)), vec!["no profile".to_owned()]);
+        let helper = AuthError::Helper {
+            fault: keyway_auth::HelperFault::Empty,
+            confined: confined.clone(),
+        };
+        let status = "exit code 1".to_owned();
+        let server = TransportError::ChildEnded {
+            status,
+            last_lines,
+            confined,
+        };
+        for (error, words) in [
+            (
+                TransportError::Auth(helper),
+                "the headers helper failed: it printed no headers; it ran confined, with an empty home",
+            ),
+            (
+                server,
+                "the server process ended with exit code 1; it ran confined, with an empty home; \
+                 it said last: no profile",
+            ),
+        ] {
+            let explained = explain(&error);
+            assert_eq!(explained.message, words);
+            assert_eq!(explained.hint.as_deref(), Some("add it"));
+        }
+    }
 
     #[test]
     fn a_hint_names_the_server_where_it_can_be_copied_and_no_variable_is_renamed() {

@@ -45,11 +45,22 @@ fn is_hidden(c: char) -> bool {
     !is_plain || is_invisible(c) || is_blank_letter(c)
 }
 
-/// Letters and symbols that are drawn as nothing.
+/// Letters and symbols that are drawn as nothing, or stand for something that is not text.
 const fn is_blank_letter(c: char) -> bool {
     matches!(
         c,
-        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+        '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{fffc}'
+            | '\u{11a3f}'
+            | '\u{1d159}'
+            | '\u{1da7f}'
+            | '\u{1da80}'
     )
 }
 
@@ -110,9 +121,42 @@ mod tests {
             ),
             ("a\u{a0}b\u{3000}c", "a\\u{a0}b\\u{3000}c"),
             ("\u{e0041}", "\\u{e0041}"),
+            (
+                "\u{fffc}\u{1d159}\u{11a3f}",
+                "\\u{fffc}\\u{1d159}\\u{11a3f}",
+            ),
         ] {
             assert_eq!(escaped(text), shown, "{text:?}");
         }
+    }
+
+    /// The same for every character that there is, by what Unicode says of it.
+    #[test]
+    fn e07_no_character_that_unicode_calls_invisible_is_shown_as_it_is() {
+        use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+        use icu_properties::{CodePointMapData, CodePointSetData};
+
+        let categories = CodePointMapData::<GeneralCategory>::new();
+        let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+        let invisible = [
+            GeneralCategory::Control,
+            GeneralCategory::Format,
+            GeneralCategory::LineSeparator,
+            GeneralCategory::ParagraphSeparator,
+            GeneralCategory::PrivateUse,
+            GeneralCategory::SpaceSeparator,
+            GeneralCategory::Surrogate,
+            GeneralCategory::Unassigned,
+        ];
+        let mut shown = 0;
+        for c in ('\u{0}'..=char::MAX).filter(|c| *c != ' ') {
+            let is_invisible = ignorable.contains(c) || invisible.contains(&categories.get(c));
+            let text = escaped(c.encode_utf8(&mut [0; 4]));
+            let is_escaped = text.starts_with('\\') && text != "\\" && text.is_ascii();
+            assert!(is_escaped || !is_invisible, "U+{:04X}", u32::from(c));
+            shown += usize::from(!is_escaped);
+        }
+        assert!(shown > 100_000, "letters are shown: {shown}");
     }
 
     #[test]

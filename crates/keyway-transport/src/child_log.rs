@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 #[cfg(feature = "stdio")]
-use keyway_secret::Secret;
-
+use keyway_auth::{ConfinementNote, Redactor};
 #[cfg(feature = "stdio")]
-use crate::redact::Redactor;
+use keyway_secret::Secret;
 
 /// Takes one line that a child printed beside the protocol, redacted and at most 8 KiB long.
 pub type Log = Arc<dyn Fn(ChildStream, &str) + Send + Sync>;
@@ -59,6 +58,16 @@ impl ChildLog {
             sink(stream, &text);
         }
         text
+    }
+
+    /// Logs that a program which failed ran confined.
+    pub(crate) fn confinement(&self, note: &ConfinementNote) {
+        let ConfinementNote { what, hint, .. } = note;
+        self.line(ChildStream::Error, format!("keyway: {what}").as_bytes());
+        self.line(
+            ChildStream::Error,
+            format!("keyway: hint: {hint}").as_bytes(),
+        );
     }
 
     fn shown(&self, line: &[u8]) -> String {

@@ -1,6 +1,6 @@
 //! Why a server could not be reached or stopped answering.
 
-use keyway_auth::{AuthError, HttpRefusal};
+use keyway_auth::{AuthError, ConfinementNote, HttpRefusal};
 use thiserror::Error;
 
 use crate::event_stream::StreamError;
@@ -131,12 +131,17 @@ pub enum TransportError {
         file: String,
     },
     /// The child ended.
-    #[error("the server process ended with {status}")]
+    #[error(
+        "the server process ended with {status}{}",
+        ConfinementNote::after_failure(confined.as_deref())
+    )]
     ChildEnded {
         /// The exit code or signal, in words.
         status: String,
         /// The last lines it wrote to standard error, redacted.
         last_lines: Vec<String>,
+        /// That it ran confined, if it did.
+        confined: Option<Box<ConfinementNote>>,
     },
     /// The connection was closed while the request was in flight.
     #[error("the connection was closed")]

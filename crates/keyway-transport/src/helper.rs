@@ -5,11 +5,12 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::BufMut;
 use keyway_auth::ports::HelperRunner;
-use keyway_auth::{BoxFuture, HelperFault};
+use keyway_auth::{BoxFuture, ConfinementNote, HelperFault};
 use keyway_secret::Secret;
 use tokio::net::unix::pipe;
 
@@ -17,8 +18,8 @@ use crate::child_env::ChildEnv;
 use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::exit_status::describe_exit;
 use crate::launch::{
-    ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
-    denied_in_line, look_at_root,
+    Denials, ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
+    look_at_root,
 };
 
 /// A headers helper, ready to be run any number of times.
@@ -42,6 +43,9 @@ pub struct Helper {
     pub log: Option<Log>,
     /// Called right before and right after the start: are the files still those approved?
     pub verify: Option<Verify>,
+    /// What the last run was kept from, if it ran confined.
+    /// Held for a copy or a replacement, never across an await.
+    denials: Mutex<Option<Arc<Denials>>>,
 }
 
 impl Helper {
@@ -58,6 +62,7 @@ impl Helper {
             secrets: Vec::new(),
             log: None,
             verify: None,
+            denials: Mutex::default(),
         }
     }
 }
@@ -86,10 +91,17 @@ impl HelperRunner for Helper {
             })
         })
     }
+
+    fn confinement(&self) -> Option<ConfinementNote> {
+        let note = self.denials().as_ref()?.note();
+        self.child_log().confinement(&note);
+        Some(note)
+    }
 }
 
 impl Helper {
     async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
+        *self.denials() = None;
         let program = self.program()?;
         // First: what is shown to the program is then the folder whose files were compared.
         let root = look_at_root(self.isolation.root.as_deref());
@@ -112,9 +124,11 @@ impl Helper {
                 program: self.named(),
                 path: path.display().to_string(),
             },
-            LaunchError::RootReplaced { path } => HelperFault::Changed {
-                file: path.display().to_string(),
-            },
+            LaunchError::RootReplaced { path } | LaunchError::GrantReplaced { path } => {
+                HelperFault::Changed {
+                    file: path.display().to_string(),
+                }
+            }
             LaunchError::NotGranted { path } => HelperFault::NotGranted {
                 program: self.named(),
                 path: path.display().to_string(),
@@ -127,12 +141,12 @@ impl Helper {
             stdin,
             stdout,
             stderr,
-            ..
+            level,
         } = started;
         drop(stdin);
-        let log = ChildLog::new(&self.secrets, self.log.clone());
-        let isolation = self.isolation.clone();
-        drop(tokio::spawn(log_errors(stderr, log, isolation)));
+        let denials = Denials::of(&program, level);
+        self.denials().clone_from(&denials);
+        let errors = tokio::spawn(log_errors(stderr, self.child_log(), denials.clone()));
         let mut ended = process.exit_watch();
         let output = read_output(&stdout, &mut ended).await;
         let output = output.map_err(|error| match error.kind() {
@@ -144,6 +158,10 @@ impl Helper {
             },
         })?;
         let status = ended.status().await;
+        if denials.is_some() {
+            // Its last lines may say why, and end by themselves shortly after it.
+            drop(errors.await);
+        }
         match status.code() {
             Some(0) => Ok(output),
             Some(NOT_EXECUTABLE | NOT_FOUND) => Err(self.not_executable()),
@@ -208,6 +226,14 @@ impl Helper {
         full.map_err(|_| self.not_executable())
     }
 
+    fn denials(&self) -> MutexGuard<'_, Option<Arc<Denials>>> {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn child_log(&self) -> ChildLog {
+        ChildLog::new(&self.secrets, self.log.clone())
+    }
+
     fn home(&self) -> Option<PathBuf> {
         let mut variables = self.env.expose();
         let (_, home) = variables.find(|(name, _)| *name == "HOME")?;
@@ -265,14 +291,14 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result
 }
 
 /// Hands the beginning of standard error to the log, and throws the rest away.
-async fn log_errors(mut stderr: Lines, log: ChildLog, isolation: Isolation) {
+async fn log_errors(mut stderr: Lines, log: ChildLog, denials: Option<Arc<Denials>>) {
     let mut room = ERROR_BYTES;
     while let Ok(Some(line)) = stderr.next().await {
         if line.len() <= room {
             let line = log.line(ChildStream::Error, &line);
-            if let Some(denied) = denied_in_line(&isolation, &line) {
-                let note = format!("keyway: {denied}");
-                log.line(ChildStream::Error, note.as_bytes());
+            let denied = denials.as_ref().and_then(|denials| denials.in_line(&line));
+            if let Some(denied) = denied {
+                log.line(ChildStream::Error, denied.as_bytes());
             }
         }
         room = room.saturating_sub(line.len());

@@ -11,6 +11,7 @@
 mod ancestry;
 #[cfg(target_os = "linux")]
 mod control_group;
+mod denials;
 mod denied;
 mod detached;
 mod exec;
@@ -41,7 +42,7 @@ use keyway_secret::Secret;
 use thiserror::Error;
 use tokio::net::unix::pipe;
 
-pub(crate) use self::denied::in_line as denied_in_line;
+pub(crate) use self::denials::Denials;
 pub(crate) use self::known_folders::{KnownPath, look_at_root};
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
@@ -51,7 +52,7 @@ pub use self::ancestry::is_started_by_keyway;
 pub use self::detached::detached;
 pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
-pub use self::known_folders::KnownFolders;
+pub use self::known_folders::{KnownFolders, KnownGrant};
 pub(crate) use self::process::{ExitWatch, Process};
 use self::report::Report;
 use self::spec::Found;
@@ -156,12 +157,13 @@ impl Launcher {
     ) -> Result<StartedChild, LaunchError> {
         for _ in 1..IDENTITY_ATTEMPTS {
             match self.start_once(program, mode).await {
-                // A place of another process, such as the socket of a gateway that stops, went away
-                // between two looks. Looking again leaves it out, and still refuses folders of ours.
+                // A place of another process, such as the socket of a gateway that stops, went away or
+                // was made anew between two looks. Looking again leaves it out or knows it, and still
+                // refuses folders of ours.
                 Err(LaunchError::Refused {
                     stage: LaunchStage::Identity,
                     source,
-                }) if source.kind() == io::ErrorKind::NotFound => {}
+                }) if source.kind() == io::ErrorKind::NotFound || is_stale(&source) => {}
                 outcome => return outcome,
             }
         }
@@ -279,6 +281,9 @@ fn explained(error: LaunchError, program: &Program) -> LaunchError {
     if let Some(path) = denied::in_hidden(program, stage) {
         return LaunchError::GrantHidden { path };
     }
+    if let Some(path) = denied::replaced(&program.isolation, stage) {
+        return LaunchError::GrantReplaced { path };
+    }
     match &program.isolation.root {
         Some(root) if stage == LaunchStage::Grants && is_stale(&source) => {
             LaunchError::RootReplaced { path: root.clone() }
@@ -376,6 +381,12 @@ pub enum LaunchError {
     /// The plugin's folder, or one that was granted, leads to what is ours.
     #[error("`{}` leads into a folder of Keyway's own", path.display())]
     GrantHidden {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// A grant leads elsewhere than it did when the person was asked.
+    #[error("`{}` was moved or replaced since it was approved", path.display())]
+    GrantReplaced {
         /// As it was given.
         path: PathBuf,
     },

@@ -33,7 +33,6 @@ mod network_cause;
 mod oauth_http;
 mod pipe;
 mod queue;
-mod redact;
 mod responses;
 mod send_queue;
 #[cfg(feature = "serve")]
@@ -68,8 +67,8 @@ pub use self::http_client::{
 pub use self::launch::is_started_by_keyway;
 #[cfg(feature = "stdio")]
 pub use self::launch::{
-    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, KnownFolders, LaunchError,
-    LaunchStage, Launcher, OnReduced, Program, detached, take_over,
+    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, KnownFolders, KnownGrant,
+    LaunchError, LaunchStage, Launcher, OnReduced, Program, detached, take_over,
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;
@@ -79,7 +78,6 @@ pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
 pub use self::pipe::{PipeReader, PipeWriter, ReadBytes, WriteBytes, socket_pipes, standard_pipes};
 pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};
-pub use self::redact::Redactor;
 #[cfg(feature = "serve")]
 pub use self::serve::{
     BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade,
@@ -91,3 +89,4 @@ pub use self::streamable::{RequestMetadata, ToolHeaders, connect_http, read_head
 pub use self::timeouts::{HELPER_TIMEOUT, SHUTDOWN_TIMEOUT};
 #[cfg(feature = "ws")]
 pub use self::websocket::connect_ws;
+pub use keyway_auth::Redactor;

@@ -87,6 +87,10 @@ impl TransportError {
             } => {
                 "the server is failing: try again in a minute; if it keeps failing, look at its status page or ask its operator"
             }
+            Self::ChildEnded {
+                confined: Some(note),
+                ..
+            } => &note.hint,
             error => error.code().hint(),
         }
     }

@@ -21,8 +21,8 @@ use crate::error::TransportError;
 use crate::exit_status::describe_exit;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
-    Isolation, IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process,
-    Program, StartedChild, denied_in_line, look_at_root,
+    Denials, IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
+    StartedChild, look_at_root,
 };
 use crate::queue::queue;
 
@@ -89,9 +89,11 @@ impl StdioServer {
                     program,
                     path: path.display().to_string(),
                 },
-                LaunchError::RootReplaced { path } => TransportError::Changed {
-                    file: path.display().to_string(),
-                },
+                LaunchError::RootReplaced { path } | LaunchError::GrantReplaced { path } => {
+                    TransportError::Changed {
+                        file: path.display().to_string(),
+                    }
+                }
                 LaunchError::NotGranted { path } => TransportError::NotGranted {
                     program,
                     path: path.display().to_string(),
@@ -122,8 +124,8 @@ impl StdioServer {
         });
         let log = ChildLog::new(&self.secrets, self.log);
         let tail = Arc::new(Tail::default());
-        let isolation = self.program.isolation;
-        let errors = keep_errors(stderr, log.clone(), Arc::clone(&tail), isolation);
+        let denials = Denials::of(&self.program, level);
+        let errors = keep_errors(stderr, log.clone(), Arc::clone(&tail), denials.clone());
         let errors = tokio::spawn(errors);
         let (sender, events) = queue(EVENT_QUEUE);
         let pump = Pump {
@@ -131,6 +133,7 @@ impl StdioServer {
             events: sender,
             log,
             tail,
+            denials,
         };
         drop(tokio::spawn(pump.run(stdout, errors)));
         let link = Arc::new(Stdio { shared });
@@ -228,6 +231,7 @@ struct Pump {
     events: EventSender,
     log: ChildLog,
     tail: Arc<Tail>,
+    denials: Option<Arc<Denials>>,
 }
 
 impl Pump {
@@ -238,6 +242,11 @@ impl Pump {
         let status = describe_exit(self.shared.process.exit_watch().status().await);
         // Ends by itself shortly after the child.
         drop(errors.await);
+        let denials = self.denials.as_deref().filter(|_| !was_closed);
+        let confined = denials.map(|denials| Box::new(denials.note()));
+        if let Some(note) = &confined {
+            self.log.confinement(note);
+        }
         let why = || match &outcome {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 FrameError::above_limit().into()
@@ -247,6 +256,7 @@ impl Pump {
             _ => TransportError::ChildEnded {
                 status: status.clone(),
                 last_lines: self.tail.last_lines(),
+                confined: confined.clone(),
             },
         };
         let unanswered = std::mem::take(&mut *self.shared.outstanding());
@@ -288,21 +298,18 @@ impl Pump {
     }
 }
 
-async fn keep_errors(mut stderr: Lines, log: ChildLog, tail: Arc<Tail>, isolation: Isolation) {
-    // A line is named once: a program may complain about the same path without end.
-    let mut denied = HashSet::new();
+async fn keep_errors(
+    mut stderr: Lines,
+    log: ChildLog,
+    tail: Arc<Tail>,
+    denials: Option<Arc<Denials>>,
+) {
     while let Ok(Some(line)) = stderr.next().await {
         let line = log.line(ChildStream::Error, &line);
-        let found = denied_in_line(&isolation, &line).filter(|_| denied.len() < DENIED_PATHS);
+        let denied = denials.as_ref().and_then(|denials| denials.in_line(&line));
         tail.push(line);
-        if let Some(found) = found
-            && denied.insert(found.clone())
-        {
-            let note = format!("keyway: {found}");
-            tail.push(log.line(ChildStream::Error, note.as_bytes()));
+        if let Some(denied) = denied {
+            log.line(ChildStream::Error, denied.as_bytes());
         }
     }
 }
-
-/// How many of the paths that a confined program was denied are named.
-const DENIED_PATHS: usize = 16;

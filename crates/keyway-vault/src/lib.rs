@@ -61,6 +61,7 @@ mod folders;
 mod grants;
 mod key;
 mod key_source;
+mod known_vaults;
 mod owner;
 mod repair;
 mod restore;
@@ -82,6 +83,7 @@ pub use self::key::{
     PassphraseFile, PassphraseUse, Protection, parse_key,
 };
 pub use self::key_source::{KeyringAbsence, SourceKind};
+pub use self::known_vaults::KnownVaults;
 pub use self::repair::Repaired;
 pub use self::restore::Restored;
 pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};

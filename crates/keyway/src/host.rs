@@ -58,7 +58,7 @@ pub use self::error::{ChildEnd, Error};
 #[cfg(feature = "stdio")]
 pub use self::places::record_places;
 #[cfg(all(feature = "stdio", feature = "vault"))]
-pub use self::places::record_vault;
+pub use self::places::{known_vaults, record_vault};
 pub use self::plan::Plan;
 pub use self::plugin::Plugin;
 pub use self::process::ProcessEnvironment;

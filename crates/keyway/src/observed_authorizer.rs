@@ -66,7 +66,7 @@ impl ObservedAuthorizer {
     }
 
     fn failed(&self, error: &AuthError) {
-        if let AuthError::Helper { fault } = error {
+        if let AuthError::Helper { fault, .. } = error {
             let code = fault.code();
             self.observer.emit(ServerEvent::HelperFailed { code });
             self.observer.note(Topic::Helper, || error.to_string());

@@ -26,14 +26,15 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
-pub use keyway_approval::{Confinement, SandboxMechanism, SandboxProfile};
+use keyway_approval::is_from;
+pub use keyway_approval::{
+    Confinement, Sandbox, SandboxMechanism, SandboxProfile, ServerConfinement,
+};
 pub use keyway_auth::oauth::RefreshScope;
 
 pub(crate) use self::confinement::inherit;
-use self::confinement::is_from;
 #[cfg(feature = "stdio")]
 pub use self::confinement::isolation;
-pub use self::confinement::{Sandbox, ServerConfinement};
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
@@ -110,7 +111,7 @@ pub struct ToolPolicy {
 pub struct Around<'a> {
     /// The folder of the file.
     pub folder: Option<&'a Path>,
-    /// The person's home, for paths that begin with `~/`.
+    /// The person's home, for paths that begin with `~`.
     pub home: Option<&'a Path>,
 }
 

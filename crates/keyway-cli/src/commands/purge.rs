@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use keyway::host::known_vaults;
 use keyway_code::Exit;
 
 use super::adopt::undo;
@@ -32,7 +33,9 @@ pub(crate) struct Purge {
 pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, CliError> {
     let folders = folders()?;
     let mut undone = undo::plan(context, |_| true)?;
-    let mut paths: Vec<PathBuf> = vec![folders.data, folders.config, folders.runtime];
+    let mut paths: Vec<PathBuf> = [&folders.data, &folders.config, &folders.runtime]
+        .map(Clone::clone)
+        .into();
     paths.retain(|path| path.exists());
     let units = service::installed()?;
     let mut shown = undo::shown(&undone);
@@ -52,6 +55,9 @@ pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, C
     }
     context.print(&lines("restored", &removed), Exit::Done)?;
     service::remove(context, &units)?;
+    if let Some(known) = known_vaults() {
+        known.forget(&folders);
+    }
     for path in &paths {
         if !path.exists() {
             continue;

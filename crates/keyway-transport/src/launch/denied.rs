@@ -5,6 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use keyway_auth::Complaint;
+
 use super::isolation::{Isolation, IsolationProfile};
 use super::stage::LaunchStage;
 use super::{Program, exec};
@@ -24,7 +26,8 @@ pub(super) fn in_hidden(program: &Program, stage: LaunchStage) -> Option<PathBuf
     let isolation = &program.isolation;
     let hidden = isolation.hidden.iter().chain(&isolation.also_hidden);
     let hidden: Vec<PathBuf> = hidden.filter_map(|it| it.canonicalize().ok()).collect();
-    let mut given = isolation.granted.iter().chain(isolation.readable());
+    let read_only = isolation.read_only.iter().chain(&isolation.root);
+    let mut given = isolation.granted.iter().chain(read_only);
     let is_hidden = |path: &&PathBuf| {
         let real = path.canonicalize();
         real.is_ok_and(|real| hidden.iter().any(|place| real.starts_with(place)))
@@ -33,52 +36,119 @@ pub(super) fn in_hidden(program: &Program, stage: LaunchStage) -> Option<PathBuf
     found.filter(|_| stage == LaunchStage::Grants).cloned()
 }
 
+/// Returns the grant that made a start fail because it leads elsewhere; by now it may be back.
+pub(super) fn replaced(isolation: &Isolation, stage: LaunchStage) -> Option<PathBuf> {
+    let mut known = isolation.known_grants.iter();
+    let first = known.clone().next();
+    let found = known.find(|grant| !grant.is_there()).or(first);
+    found
+        .filter(|_| stage == LaunchStage::Approved)
+        .map(|grant| grant.path.clone())
+}
+
 /// Something that a confined child was kept from.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Denied {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Denied {
     /// It is there, and the child does not see it.
-    Unseen(PathBuf),
+    Unseen {
+        path: PathBuf,
+        /// The child wanted to write there.
+        writes: bool,
+    },
     /// The child may read it.
     Unwritable {
         path: PathBuf,
         /// What would have to be granted.
         folder: PathBuf,
     },
+    /// The child has no network.
+    Network,
+}
+
+impl Denied {
+    /// Says what is so.
+    pub(super) fn fact(&self) -> String {
+        match self {
+            Self::Unseen { path, .. } => {
+                format!("`{}` exists but was not granted", path.display())
+            }
+            Self::Unwritable { path, .. } => {
+                format!("`{}` may be read but not written", path.display())
+            }
+            Self::Network => "it has no network".to_owned(),
+        }
+    }
+
+    /// Says which setting would allow it.
+    pub(super) fn remedy(&self) -> String {
+        match self {
+            Self::Unseen {
+                path,
+                writes: false,
+            } => format!(
+                "add `{}` to `read_only_grants` of `[sandbox]` in config.toml, or to `grants` if it \
+                 has to write there",
+                path.display()
+            ),
+            Self::Unseen { path, .. } | Self::Unwritable { folder: path, .. } => format!(
+                "add `{}` to `grants` of `[sandbox]` in config.toml",
+                path.display()
+            ),
+            Self::Network => "set `network = true` in `[sandbox]` of config.toml".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unseen(path) => write!(
-                f,
-                "`{}` exists but was not granted; to allow it, add it to `grants` in config.toml",
-                path.display()
-            ),
-            Self::Unwritable { path, folder } => write!(
-                f,
-                "`{}` may be read but not written; to allow it, add `{}` to `grants` in config.toml",
-                path.display(),
-                folder.display()
-            ),
-        }
+        write!(f, "{}; to allow it, {}", self.fact(), self.remedy())
     }
 }
 
-/// Returns what a line of the child's says that it was kept from, as far as that can be known.
-pub(crate) fn in_line(isolation: &Isolation, line: &str) -> Option<Denied> {
-    if isolation.profile != IsolationProfile::Confine {
-        return None;
-    }
-    let lower = line.to_ascii_lowercase();
-    let is_refused = REFUSALS.iter().any(|refusal| lower.contains(refusal));
+/// Returns what a line of a confined child's says that it was kept from, as far as that can be known.
+pub(super) fn in_line(isolation: &Isolation, line: &str) -> Option<Denied> {
+    let Complaint {
+        is_refused,
+        is_missed,
+        writes,
+        lacks_network,
+        ..
+    } = Complaint::of(line);
     let words = line.split(|letter: char| letter.is_whitespace() || QUOTES.contains(letter));
-    let mut words = words.map(|word| Path::new(word.trim_end_matches(['.', ','])));
-    words.find_map(|path| {
-        if path.is_absolute() && is_denied(isolation, path) {
-            return Some(Denied::Unseen(path.to_owned()));
+    let words = words.map(|word| word.trim_end_matches(['.', ',', '!', '?']));
+    let mut found = words.map(|word| {
+        let path = located(isolation, word);
+        let unseen = path.as_deref().and_then(|path| {
+            // What a child wanted to make is not there yet, and the folder around it is.
+            let mut above = path.ancestors().take(if writes { usize::MAX } else { 1 });
+            let path = above.find(|path| path.exists())?;
+            let is_own = OWN.iter().any(|own| path.starts_with(own));
+            (is_denied(isolation, path) && (is_missed || !is_own)).then(|| path.to_owned())
+        });
+        match unseen {
+            Some(path) => Some(Denied::Unseen { path, writes }),
+            None if is_refused => unwritable(isolation, Path::new(word)),
+            None => None,
         }
-        is_refused.then(|| unwritable(isolation, path)).flatten()
-    })
+    });
+    let path = found.find_map(|found| found);
+    path.or_else(|| (isolation.offline && lacks_network).then_some(Denied::Network))
+}
+
+/// Returns the path that a word stands for: an absolute one, or one in the person's home.
+fn located(isolation: &Isolation, word: &str) -> Option<PathBuf> {
+    if word.starts_with('/') {
+        return Some(PathBuf::from(word));
+    }
+    let mut prefixes = ["~/", "$HOME/", "${HOME}/"].into_iter();
+    let below = prefixes.find_map(|prefix| word.strip_prefix(prefix));
+    // Such as `.aws/config`, which is not the plugin's.
+    let is_dotted = |word: &&str| {
+        let name = word.strip_prefix('.').unwrap_or_default();
+        name.starts_with(char::is_alphanumeric)
+    };
+    let below = below.or(Some(word).filter(is_dotted))?;
+    Some(isolation.home.as_ref()?.join(below))
 }
 
 /// Finds the folder that a child may only read and that a path lies in; one that is not absolute is
@@ -99,17 +169,23 @@ fn unwritable(isolation: &Isolation, path: &Path) -> Option<Denied> {
     (!is_open).then_some(Denied::Unwritable { path, folder })
 }
 
-fn is_denied(isolation: &Isolation, path: &Path) -> bool {
+/// Says whether a path is there and a confined child does not see it.
+pub(super) fn is_denied(isolation: &Isolation, path: &Path) -> bool {
     let mut granted = isolation.writable().chain(isolation.readable());
     let is_granted = granted.any(|place| path.starts_with(place));
     // What is ours is not to be granted, so it is not named either.
     let mut hidden = isolation.hidden.iter().chain(&isolation.also_hidden);
     let is_ours = hidden.any(|place| path.starts_with(place));
+    // A child has a home of its own, and the folders that lead there.
+    let home = isolation.home.as_ref();
+    let is_home = home.is_some_and(|home| home.starts_with(path));
     isolation.profile == IsolationProfile::Confine
         && path.parent().is_some()
+        && !is_home
         && !is_granted
         && !is_ours
-        && !own_places().any(|place| path.starts_with(place))
+        && !OWN.iter().any(|own| path == Path::new(own))
+        && !system_places().any(|place| path.starts_with(place))
         && path.exists()
 }
 
@@ -119,18 +195,26 @@ fn locate(program: &Program) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command));
     }
-    let mut variables = program.env.expose();
-    let path =
-        variables.find_map(|(name, value)| (name == "PATH").then(|| OsStr::from_bytes(value)));
+    find_program(path_of(program), command)
+}
+
+/// Finds a program by its name, in a `PATH`.
+pub(super) fn find_program(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(path.unwrap_or(OsStr::new(exec::DEFAULT_PATH)));
-    let mut found = folders.map(|folder| folder.join(command));
+    let mut found = folders.map(|folder| folder.join(name));
     found.find(|path| exec::is_executable(path).is_ok())
 }
 
-/// Places that a confined child has of its own, or of the system.
-fn own_places() -> impl Iterator<Item = &'static Path> {
-    let own = ["/dev", "/proc", "/sys", "/tmp"].into_iter();
-    own.chain(system()).map(Path::new)
+/// Returns the `PATH` of a program.
+pub(super) fn path_of(program: &Program) -> Option<&OsStr> {
+    let mut variables = program.env.expose();
+    variables.find_map(|(name, value)| (name == "PATH").then(|| OsStr::from_bytes(value)))
+}
+
+/// Places of the system that a confined child sees, or that cannot be granted.
+fn system_places() -> impl Iterator<Item = &'static Path> {
+    let kernel = ["/dev", "/proc", "/sys"].into_iter();
+    kernel.chain(system()).map(Path::new)
 }
 
 #[cfg(target_os = "linux")]
@@ -143,15 +227,8 @@ fn system() -> impl Iterator<Item = &'static str> {
     std::iter::empty()
 }
 
-/// What programs say when they may not write.
-const REFUSALS: [&str; 6] = [
-    "read-only file system",
-    "erofs",
-    "permission denied",
-    "eacces",
-    "operation not permitted",
-    "eperm",
-];
+/// Folders that a confined child has of its own, and that are empty at first.
+const OWN: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// What paths are written between.
 const QUOTES: &str = "'\"`()[]<>:;=";
@@ -159,6 +236,85 @@ const QUOTES: &str = "'\"`()[]<>:;=";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unseen(path: &Path, writes: bool) -> Denied {
+        Denied::Unseen {
+            path: path.to_owned(),
+            writes,
+        }
+    }
+
+    /// Programs name what they miss as they know it: from the home, or as a name that begins with a dot.
+    #[test]
+    fn a_path_in_the_home_is_named_however_it_is_written() {
+        let home = tempfile::TempDir::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        std::fs::create_dir_all(home.path().join(".tool/deep")).unwrap();
+        let mut isolation = Isolation {
+            profile: IsolationProfile::Confine,
+            home: Some(home.path().to_owned()),
+            ..Isolation::default()
+        };
+        let tool = home.path().join(".tool");
+        for (line, found) in [
+            ("no profile in ~/.tool.", Some(unseen(&tool, false))),
+            ("no profile in '$HOME/.tool'", Some(unseen(&tool, false))),
+            ("no profile in ${HOME}/.tool,", Some(unseen(&tool, false))),
+            ("no profile in .tool", Some(unseen(&tool, false))),
+            ("cannot create ~/.tool/new/file", Some(unseen(&tool, true))),
+            (
+                "cannot write ~/.tool/deep",
+                Some(unseen(&tool.join("deep"), true)),
+            ),
+            ("no profile in .nothing, .., . or ~/.nothing", None),
+            ("cannot create ~/.nothing: no such file", None),
+            ("your home ~/ is empty: no such file", None),
+        ] {
+            assert_eq!(in_line(&isolation, line), found, "{line}");
+        }
+        isolation.home = None;
+        assert_eq!(in_line(&isolation, "no profile in ~/.tool"), None);
+    }
+
+    /// A child has a temporary folder of its own, in which it may have made what it speaks of.
+    #[test]
+    fn a_path_in_the_temporary_folder_is_named_if_it_was_missed() {
+        let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        let isolation = Isolation {
+            profile: IsolationProfile::Confine,
+            ..Isolation::default()
+        };
+        let path = file.path().display();
+        let missed = format!("cat: {path}: No such file or directory");
+        assert_eq!(
+            in_line(&isolation, &missed),
+            Some(unseen(file.path(), false))
+        );
+        let made = format!("listening on {path}");
+        assert_eq!(in_line(&isolation, &made), None);
+        let folder = "mkdir: cannot create directory /tmp/keyway-test-none: Permission denied";
+        assert_eq!(in_line(&isolation, folder), None);
+    }
+
+    #[test]
+    fn a_network_that_is_missed_is_named_if_there_is_none() {
+        for line in [
+            "curl: (6) Could not resolve host: example.com",
+            "curl: (7) Couldn't connect to server",
+            "curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms",
+            "Error: getaddrinfo EAI_AGAIN registry.npmjs.org",
+            "OSError: [Errno 101] Network is unreachable",
+            "connect ECONNREFUSED 127.0.0.1:5432",
+        ] {
+            let mut isolation = Isolation {
+                profile: IsolationProfile::Confine,
+                offline: true,
+                ..Isolation::default()
+            };
+            assert_eq!(in_line(&isolation, line), Some(Denied::Network), "{line}");
+            isolation.offline = false;
+            assert_eq!(in_line(&isolation, line), None, "{line}");
+        }
+    }
 
     #[test]
     fn a_path_that_exists_and_was_not_granted_is_named() {
@@ -174,10 +330,7 @@ mod tests {
             profile: IsolationProfile::Confine,
             ..Isolation::default()
         };
-        assert_eq!(
-            in_line(&isolation, &line),
-            Some(Denied::Unseen(path.clone()))
-        );
+        assert_eq!(in_line(&isolation, &line), Some(unseen(&path, false)));
         assert_eq!(
             in_line(&isolation, "/nowhere/at/all: /usr/bin, /etc/passwd /"),
             None
@@ -217,7 +370,7 @@ mod tests {
             let folder = plugin.path().display();
             let words = format!(
                 "`{absolute}` may be read but not written; \
-                 to allow it, add `{folder}` to `grants` in config.toml"
+                 to allow it, add `{folder}` to `grants` of `[sandbox]` in config.toml"
             );
             assert_eq!(denied.to_string(), words, "{line}");
         }
@@ -307,9 +460,23 @@ mod tests {
 
     #[test]
     fn what_was_not_granted_is_told_with_the_setting() {
-        assert_eq!(
-            Denied::Unseen("/x".into()).to_string(),
-            "`/x` exists but was not granted; to allow it, add it to `grants` in config.toml"
-        );
+        for (denied, words) in [
+            (
+                unseen(Path::new("/x"), false),
+                "`/x` exists but was not granted; to allow it, add `/x` to `read_only_grants` of \
+                 `[sandbox]` in config.toml, or to `grants` if it has to write there",
+            ),
+            (
+                unseen(Path::new("/x"), true),
+                "`/x` exists but was not granted; to allow it, add `/x` to `grants` of `[sandbox]` \
+                 in config.toml",
+            ),
+            (
+                Denied::Network,
+                "it has no network; to allow it, set `network = true` in `[sandbox]` of config.toml",
+            ),
+        ] {
+            assert_eq!(denied.to_string(), words);
+        }
     }
 }

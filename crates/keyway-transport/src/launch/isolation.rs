@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 pub use self::level::IsolationLevel;
 #[cfg(target_os = "linux")]
 pub(super) use self::tree::SYSTEM;
-use super::known_folders::{KnownFolders, KnownPath};
+use super::known_folders::{KnownFolders, KnownGrant, KnownPath};
 use super::stage::LaunchStage;
 
 /// What a child is to be kept from.
@@ -60,6 +60,9 @@ pub struct Isolation {
     /// path in several folders the nearest decides; of one that is granted both ways,
     /// [`Isolation::granted`]. One that leads to what is hidden starts nothing.
     pub read_only: Vec<PathBuf>,
+    /// What [`Isolation::granted`] and [`Isolation::read_only`] led to when the person was asked: if one
+    /// of them leads elsewhere by now, nothing starts.
+    pub known_grants: Vec<KnownGrant>,
     /// The folder of the plugin, by a path without links; it may be read like those of
     /// [`Isolation::read_only`]. If it was exchanged after the look at its files, or leads to what is
     /// hidden, nothing starts.
@@ -67,6 +70,8 @@ pub struct Isolation {
     /// Folders that the host made for the child, to read and write, and the only ones that are shown
     /// inside hidden ones. Nothing but the host may be able to write the folders around them.
     pub own: Vec<PathBuf>,
+    /// The same, to read.
+    pub own_read_only: Vec<PathBuf>,
     /// The person's home, which a child finds empty under [`IsolationProfile::Confine`] even where it
     /// lies in a system folder.
     pub home: Option<PathBuf>,
@@ -92,7 +97,8 @@ impl Isolation {
 
     /// Returns what a confined child may at least read, beside [`Isolation::writable`].
     pub(super) fn readable(&self) -> impl Iterator<Item = &PathBuf> {
-        self.read_only.iter().chain(&self.root)
+        let own = self.root.iter().chain(&self.own_read_only);
+        self.read_only.iter().chain(own)
     }
 }
 

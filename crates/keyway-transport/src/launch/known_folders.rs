@@ -29,6 +29,40 @@ pub(crate) struct KnownPath {
     pub(super) id: Option<FolderId>,
 }
 
+/// A grant, with what it led to when the person was asked about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownGrant {
+    /// As it was written.
+    pub(super) path: PathBuf,
+    /// Without links.
+    pub(super) real: PathBuf,
+    /// A file has none, because files are replaced when they are written.
+    pub(super) id: Option<FolderId>,
+}
+
+impl KnownGrant {
+    /// Makes one of what was found: the path as it was written, the path without links, and device and
+    /// inode of a folder.
+    #[must_use]
+    pub fn new(
+        path: impl Into<PathBuf>,
+        real: impl Into<PathBuf>,
+        folder: Option<(u64, u64)>,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            real: real.into(),
+            id: folder.map(|(device, inode)| FolderId { device, inode }),
+        }
+    }
+
+    /// Says whether this is what lies there now.
+    pub(super) fn is_there(&self) -> bool {
+        let real = fs::canonicalize(&self.path).is_ok_and(|real| real == self.real);
+        real && id_of(&self.path).is_ok_and(|id| id == self.id)
+    }
+}
+
 /// The folders of ours that were met so far, with what they are. Clones share what they know; a
 /// process with several hosts gives all of them a clone of one.
 #[derive(Debug, Clone, Default)]

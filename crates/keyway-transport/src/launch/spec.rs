@@ -8,7 +8,7 @@ use keyway_secret::Secret;
 
 use super::Program;
 use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
-use super::known_folders::{FolderId, KnownFolders, KnownPath};
+use super::known_folders::{FolderId, KnownFolders, KnownGrant, KnownPath};
 
 /// What the launcher is to do after it has shut itself in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,9 @@ pub(super) fn encode(
         granted,
         read_only,
         root: _,
+        known_grants,
         own,
+        own_read_only,
         home,
         offline,
         require,
@@ -83,7 +85,8 @@ pub(super) fn encode(
     fields.push(home.unwrap_or_default());
     let ids: Vec<String> = hidden.iter().map(|place| write_id(place.id)).collect();
     let root_id = root.map(|root| write_id(root.id)).unwrap_or_default();
-    let mut lists: [Vec<&[u8]>; 8] = Default::default();
+    let known_ids: Vec<String> = known_grants.iter().map(|it| write_id(it.id)).collect();
+    let mut lists: [Vec<&[u8]>; 11] = Default::default();
     let [
         args,
         env,
@@ -93,6 +96,9 @@ pub(super) fn encode(
         of_host,
         of_plugin,
         covered,
+        approved,
+        leading_to,
+        of_host_to_read,
     ] = &mut lists;
     args.extend(program.args.iter().map(|arg| arg.expose().as_bytes()));
     let variables = program.env.expose();
@@ -102,28 +108,34 @@ pub(super) fn encode(
     read_write.extend(granted.iter().map(|path| path.as_os_str().as_bytes()));
     read.extend(read_only.iter().map(|path| path.as_os_str().as_bytes()));
     of_host.extend(own.iter().map(|path| path.as_os_str().as_bytes()));
+    let paths = own_read_only.iter();
+    of_host_to_read.extend(paths.map(|path| path.as_os_str().as_bytes()));
     let root = root.map(|root| [root.path.as_os_str().as_bytes(), root_id.as_bytes()]);
     of_plugin.extend(root.into_iter().flatten());
     covered.extend(sockets.iter().map(|path| path.as_os_str().as_bytes()));
+    let pairs = known_grants.iter().zip(&known_ids);
+    approved.extend(pairs.flat_map(|(it, id)| [it.path.as_os_str().as_bytes(), id.as_bytes()]));
+    leading_to.extend(known_grants.iter().map(|it| it.real.as_os_str().as_bytes()));
+    written(&fields, &lists)
+}
 
-    let mut total: usize = fields.iter().map(|field| LENGTH_BYTES + field.len()).sum();
-    for list in &lists {
-        total += LENGTH_BYTES;
-        total += list
-            .iter()
-            .map(|field| LENGTH_BYTES + field.len())
-            .sum::<usize>();
-    }
+/// Writes fields and lists in one piece, so that no half-grown copy of a secret is left behind in memory.
+fn written(fields: &[&[u8]], lists: &[Vec<&[u8]>]) -> Option<Secret<Vec<u8>>> {
+    let size = |fields: &[&[u8]]| -> usize {
+        let sizes = fields.iter().map(|field| LENGTH_BYTES + field.len());
+        sizes.sum()
+    };
+    let of_lists = lists.iter().map(|list| LENGTH_BYTES + size(list));
+    let total = size(fields) + of_lists.sum::<usize>();
     if total > MAX_SPEC_BYTES {
         return None;
     }
-    // In one piece, so that no half-grown copy of a secret is left behind in memory.
     let mut spec = Vec::with_capacity(LENGTH_BYTES + total);
     put_length(&mut spec, total);
     for field in fields {
         put(&mut spec, field);
     }
-    for list in &lists {
+    for list in lists {
         put_length(&mut spec, list.len());
         for field in list {
             put(&mut spec, field);
@@ -152,6 +164,9 @@ impl LaunchSpec {
         let own = reader.paths()?;
         let root = reader.known()?.pop();
         let sockets = reader.paths()?;
+        let known = reader.known()?.into_iter().zip(reader.paths()?);
+        let known = known.map(|(KnownPath { path, id }, real)| KnownGrant { path, real, id });
+        let own_read_only = reader.paths()?;
         reader.0.is_empty().then_some(Self {
             mode,
             command,
@@ -165,8 +180,10 @@ impl LaunchSpec {
                 also_hidden: Vec::new(),
                 granted,
                 read_only,
+                known_grants: known.collect(),
                 root: root.as_ref().map(|root| root.path.clone()),
                 own,
+                own_read_only,
                 home: home.map(PathBuf::from),
                 offline,
                 require,
@@ -318,8 +335,13 @@ mod tests {
                 also_hidden: vec![],
                 granted: vec!["/g".into()],
                 read_only: vec!["/r".into()],
+                known_grants: vec![
+                    KnownGrant::new("/g", "/real", Some((3, u64::MAX))),
+                    KnownGrant::new("/r", "/r", None),
+                ],
                 root: Some("/p".into()),
                 own: vec!["/h/own".into()],
+                own_read_only: vec!["/h/read".into()],
                 home: Some("/opt/home".into()),
                 offline: true,
                 require: false,
@@ -367,7 +389,13 @@ mod tests {
         assert_eq!(spec.sockets, sockets);
         assert_eq!(spec.isolation.granted, [PathBuf::from("/g")]);
         assert_eq!(spec.isolation.read_only, [PathBuf::from("/r")]);
+        assert_eq!(
+            spec.isolation.known_grants,
+            program().isolation.known_grants
+        );
         assert_eq!(spec.isolation.own, [PathBuf::from("/h/own")]);
+        let own = [PathBuf::from("/h/read")];
+        assert_eq!(spec.isolation.own_read_only, own);
         assert_eq!(spec.isolation.home, Some("/opt/home".into()));
         assert_eq!(spec.root.as_ref(), hidden.first());
         assert!(spec.isolation.offline && !spec.isolation.require);

@@ -16,6 +16,8 @@ pub enum LaunchStage {
     Identity,
     /// Opening what was granted, and the plugin's folder.
     Grants,
+    /// Comparing what was granted with what the person approved.
+    Approved,
     /// Shutting itself in.
     Isolation,
     /// Going to the working folder.
@@ -25,12 +27,13 @@ pub enum LaunchStage {
 }
 
 impl LaunchStage {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Threads,
         Self::Spec,
         Self::Namespaces,
         Self::Identity,
         Self::Grants,
+        Self::Approved,
         Self::Isolation,
         Self::Folder,
         Self::Program,
@@ -43,6 +46,7 @@ impl LaunchStage {
             Self::Namespaces => "namespaces",
             Self::Identity => "identity",
             Self::Grants => "grants",
+            Self::Approved => "approved",
             Self::Isolation => "isolation",
             Self::Folder => "folder",
             Self::Program => "program",
@@ -62,6 +66,7 @@ impl fmt::Display for LaunchStage {
             Self::Namespaces => "cannot set up private mounts",
             Self::Identity => "a folder that must be hidden was moved or replaced",
             Self::Grants => "a folder of the plugin or a grant was replaced",
+            Self::Approved => "a grant leads elsewhere than when it was approved",
             Self::Isolation => "cannot set up the isolation",
             Self::Folder => "cannot enter the working directory",
             Self::Program => "the program is missing or may not be executed",

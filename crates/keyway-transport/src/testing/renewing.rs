@@ -27,7 +27,10 @@ impl Renewing {
         let generation = self.runs.fetch_add(1, Ordering::SeqCst);
         if self.fails {
             let fault = HelperFault::Empty;
-            return Err(AuthError::Helper { fault });
+            return Err(AuthError::Helper {
+                fault,
+                confined: None,
+            });
         }
         Ok(Self::credential(generation))
     }

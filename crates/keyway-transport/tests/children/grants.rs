@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use keyway_transport::{
     ChildEnv, ChildKind, EnvRules, HostEnv, Isolation, IsolationMechanism, IsolationProfile,
-    StdioServer, VerifyMoment,
+    KnownGrant, StdioServer, VerifyMoment,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -108,6 +108,74 @@ async fn a_plugin_exchanged_after_its_files_were_compared_starts_nothing() {
                 let code = error.code();
                 let code = code.as_str();
                 assert!(["grant-hidden", "pending-trust"].contains(&code), "{error}");
+            }
+        }
+    }
+}
+
+/// Another program of the person exchanges a grant after the person was asked about it.
+#[tokio::test]
+async fn a_grant_exchanged_after_it_was_approved_starts_nothing() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
+        for is_written in [true, false] {
+            for exchange in [
+                // Nothing, a link to elsewhere, a link around it, and another folder in its place.
+                (|_: &Home| {}) as fn(&Home),
+                |home| symlink(home.at("keys"), home.at("granted/folder")).unwrap(),
+                |home| {
+                    fs::create_dir_all(home.at("elsewhere/folder")).unwrap();
+                    fs::rename(home.at("granted"), home.at("gone")).unwrap();
+                    symlink(home.at("elsewhere"), home.at("granted")).unwrap();
+                },
+                |home| fs::rename(home.at("keys"), home.at("granted/folder")).unwrap(),
+                |home| put(&home.at("granted/folder"), "a file"),
+            ] {
+                let home = Home::new();
+                let level = home.level(IsolationProfile::Confine, mechanism).await;
+                if !level.hides_files() {
+                    println!("SKIPPED: {level}");
+                    continue;
+                }
+                fs::create_dir_all(home.at("granted/folder")).unwrap();
+                fs::create_dir(home.at("keys")).unwrap();
+                put(&home.at("keys/id"), "CANARY");
+                let mut isolation = home.isolation(IsolationProfile::Confine, mechanism);
+                let grant = home.at("granted/folder");
+                let real = grant.canonicalize().unwrap();
+                let found = fs::metadata(&real).unwrap();
+                let folder = Some((found.dev(), found.ino()));
+                isolation.known_grants = vec![KnownGrant::new(&grant, real, folder)];
+                match is_written {
+                    true => isolation.granted.push(grant.clone()),
+                    false => isolation.read_only.push(grant.clone()),
+                }
+                let mut server = isolated(&home, isolation);
+                server.program.folder = "/".into();
+                let home = Arc::new(home);
+                let person = Arc::clone(&home);
+                server.verify = Some(Arc::new(move |moment| {
+                    if moment == VerifyMoment::BeforeStart {
+                        let moved = person.at("granted/moved");
+                        fs::rename(person.at("granted/folder"), &moved).unwrap();
+                        exchange(&person);
+                        if !person.at("granted/folder").exists() {
+                            fs::rename(&moved, person.at("granted/folder")).unwrap();
+                        }
+                    }
+                    Ok(())
+                }));
+                let opened = server.open(&launcher()).await;
+                let now = fs::symlink_metadata(&grant).unwrap();
+                if now.ino() == found.ino() {
+                    assert!(opened.is_ok(), "it is the same: {:?}", opened.err());
+                    continue;
+                }
+                let error = opened.unwrap_err();
+                assert_eq!(error.code().as_str(), "pending-trust", "{error}");
+                let words = format!("`{}` has changed since it was approved", grant.display());
+                assert_eq!(error.to_string(), words);
             }
         }
     }

@@ -5,11 +5,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use keyway_auth::ports::HelperRunner;
+use keyway_auth::{AuthError, parse_helper_output};
 use keyway_transport::{
-    Event, Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, TransportError,
-    harden_self,
+    ChildEnv, ChildKind, EnvRules, Event, Helper, HostEnv, Isolation, IsolationLevel,
+    IsolationMechanism, IsolationProfile, TransportError, harden_self,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -409,6 +411,37 @@ async fn a_folder_that_the_host_made_inside_a_hidden_one_can_be_used() {
     }
 }
 
+/// Entries that the person added lie side by side in one folder of Keyway's.
+#[tokio::test]
+async fn a_folder_inside_a_hidden_one_that_is_only_to_be_read_cannot_be_written() {
+    for profile in [IsolationProfile::Hide, IsolationProfile::Confine] {
+        for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
+            let home = Home::new();
+            let level = home.level(profile, mechanism).await;
+            if !level.hides_files() {
+                println!("SKIPPED: {level}");
+                continue;
+            }
+            fs::create_dir(home.at("keyway/data/own")).unwrap();
+            put(&home.at("keyway/data/own/.mcp.json"), "entries\n");
+            let mut isolation = home.isolation(profile, mechanism);
+            isolation.granted = vec![home.at("work")];
+            isolation.read_only = vec![CHILD.into()];
+            isolation.own = vec![home.at("keyway/data/plugins/p")];
+            isolation.own_read_only = vec![home.at("keyway/data/own")];
+            let script = "cd HOME/keyway/data/own && cat .mcp.json; echo EVIL >> .mcp.json; \
+                          echo EVIL > new; rm .mcp.json; cat ../store.db; echo n > ../plugins/p/n";
+            let (output, code) = home.shell(isolation, script).await;
+            assert!(output.starts_with("entries\n"), "{output}");
+            assert!(!output.contains("CANARY") && code == 0, "{output}");
+            let kept = fs::read_to_string(home.at("keyway/data/own/.mcp.json")).unwrap();
+            assert_eq!(kept, "entries\n", "{profile:?} {mechanism:?}");
+            assert!(!home.at("keyway/data/own/new").exists());
+            assert!(home.at("keyway/data/plugins/p/n").exists(), "{output}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_confined_child_uses_the_system_and_what_was_granted() {
     let home = Home::new();
@@ -474,19 +507,139 @@ async fn a_path_that_a_confined_program_misses_is_named_with_its_grant() {
         println!("SKIPPED: {level}");
         return;
     }
-    let Event::Closed(Some(TransportError::ChildEnded { last_lines, .. })) =
-        next(&mut connection).await
-    else {
+    let Event::Closed(Some(error)) = next(&mut connection).await else {
         panic!("it runs");
     };
+    let file = home.text("mine.txt");
+    let words = format!("; it ran confined: `{file}` exists but was not granted");
+    assert!(error.to_string().ends_with(&words), "{error}");
+    let hint = format!("add `{file}` to `read_only_grants` of `[sandbox]` in config.toml");
+    assert!(error.hint().starts_with(&hint), "{}", error.hint());
+    let TransportError::ChildEnded { last_lines, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(last_lines.len(), 1, "what it said itself: {last_lines:?}");
+}
+
+/// What a confined helper fails with, in one line: the fault, what it was kept from, and the hint.
+async fn failure(helper: Helper) -> String {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&lines);
+    let mut helper = helper;
+    helper.log = Some(Arc::new(move |_, line| {
+        kept.lock().unwrap().push(line.to_owned());
+    }));
+    let output = helper.run(DEADLINE).await;
+    let fault = output.and_then(|output| parse_helper_output(output.expose()));
+    let confined = helper.confinement();
+    if let Some(note) = &confined {
+        let logged = lines.lock().unwrap().join("\n");
+        let words = format!("keyway: {}\nkeyway: hint: {}", note.what, note.hint);
+        assert!(logged.ends_with(&words), "{logged}");
+    }
+    let fault = fault.unwrap_err();
+    let confined = confined.map(Box::new);
+    let error = AuthError::Helper { fault, confined };
+    format!("{error} | {}", error.hint())
+}
+
+/// A home with settings of a program, and a helper that calls it; what confines that.
+fn home_with_a_tool() -> (Home, Isolation) {
+    let home = Home::new();
+    let mut confined = home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
+    for folder in [".cloudtool", ".bashrc", "bin"] {
+        fs::create_dir(home.at(folder)).unwrap();
+    }
+    let tool = "#!/bin/sh\necho 'The config profile (work) could not be found' >&2\nexit 255\n";
+    put(&home.at("bin/cloudtool"), tool);
+    let script = "#!/bin/bash\nset -e\nt=$(cloudtool token)\n";
+    put(&home.at("work/headers.sh"), script);
+    for file in ["bin/cloudtool", "work/headers.sh"] {
+        fs::set_permissions(home.at(file), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    confined.home = Some(home.at(""));
+    confined.read_only = vec![home.at("bin"), home.at("work")];
+    (home, confined)
+}
+
+async fn failure_of(home: &Home, words: &[&str], isolation: &Isolation) -> String {
+    let path = format!("{}:/usr/bin:/bin", home.text("bin"));
+    let declared = [("PATH".to_owned(), path.into())];
+    let host = HostEnv::default();
+    let mut rules = EnvRules::new(ChildKind::Helper, &host);
+    rules.declared = &declared;
+    let mut child = helper(&[]);
+    child.env = ChildEnv::build([], &rules);
+    child.folder = home.at("work");
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    child.command = keyway_transport::HelperCommand::Words(words);
+    child.isolation = isolation.clone();
+    failure(child).await
+}
+
+const FILES: &str = "if it works by hand, it misses files of yours: add them to `read_only_grants` of \
+                     `[sandbox]` in config.toml, or to `grants` if it has to write there";
+
+/// Programs say that a profile is missing, not which file: what the person has for a program that the
+/// helper calls is named, and whatever else fails says at least that it was confined.
+#[tokio::test]
+async fn a_confined_helper_that_fails_says_so_and_which_settings_widen_it() {
+    let (home, confined) = home_with_a_tool();
+    let level = launcher().probe(&confined).await.unwrap();
+    if !level.is_confined() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let settings = home.text(".cloudtool");
+    assert_eq!(
+        failure_of(&home, &["./headers.sh"], &confined).await,
+        format!(
+            "the headers helper failed: it ended with exit code 255; it ran confined: `{settings}` \
+             exists but was not granted | add `{settings}` to `read_only_grants` of `[sandbox]` in \
+             config.toml, or to `grants` if it has to write there"
+        )
+    );
+    // What it fails with otherwise: its exit code, or output that is none.
+    let fails = ["/bin/sh", "-c", "exit 3"];
     let expected = format!(
-        "keyway: `{}` exists but was not granted",
-        home.text("mine.txt")
+        "the headers helper failed: it ended with exit code 3; it ran confined, with an empty home | \
+         {FILES}"
     );
-    assert!(
-        last_lines.iter().any(|line| line.starts_with(&expected)),
-        "{last_lines:?}"
-    );
+    assert_eq!(failure_of(&home, &fails, &confined).await, expected);
+    let empty = failure_of(&home, &["/bin/sh", "-c", "echo '{}'"], &confined).await;
+    let words = "it printed no headers; it ran confined, with an empty home";
+    assert!(empty.contains(words), "{empty}");
+    let mut granted = confined.clone();
+    granted.read_only = vec![home.at("")];
+    let widened = failure_of(&home, &fails, &granted).await;
+    let words = "and saw nothing of yours that was not granted";
+    assert!(widened.contains(words), "{widened}");
+
+    let mut hidden = confined;
+    hidden.profile = IsolationProfile::Hide;
+    let said = failure_of(&home, &fails, &hidden).await;
+    assert!(!said.contains("confined"), "{said}");
+}
+
+#[tokio::test]
+async fn a_confined_helper_without_a_network_that_fails_names_the_network() {
+    let (home, mut offline) = home_with_a_tool();
+    offline.offline = true;
+    let level = launcher().probe(&offline).await.unwrap();
+    if !level.is_confined() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let network = "; it ran confined, without a network (`network = false`)";
+    let remedy = "set `network = true` in `[sandbox]` of config.toml";
+    let said = failure_of(&home, &["/bin/sh", "-c", "exit 6"], &offline).await;
+    let words = format!("{network}, with an empty home | {FILES}; if it needs a network, {remedy}");
+    assert!(said.ends_with(&words), "{said}");
+    if Path::new("/usr/bin/curl").exists() {
+        let script = "curl -sS http://127.0.0.1:9/";
+        let said = failure_of(&home, &["/bin/sh", "-c", script], &offline).await;
+        assert!(said.ends_with(&format!("{network} | {remedy}")), "{said}");
+    }
 }
 
 /// What helpers are made of works in a tree of its own with nothing granted.
@@ -571,7 +724,7 @@ async fn the_aws_command_line_reads_its_profile_hidden_or_confined_with_its_gran
     for (isolation, expected) in [
         (hidden, "profile-key"),
         (granted, "profile-key"),
-        (confined, ""),
+        (confined.clone(), ""),
     ] {
         let mut child = helper(&[]);
         let script = format!(
@@ -585,6 +738,15 @@ async fn the_aws_command_line_reads_its_profile_hidden_or_confined_with_its_gran
         let output = String::from_utf8_lossy(output.expose()).into_owned();
         assert_eq!(output.trim(), expected);
     }
+    // Without the grant it says which one is missing.
+    let mut child = helper(&[]);
+    let script = "aws configure get aws_access_key_id --profile work";
+    child.command = keyway_transport::HelperCommand::Shell(script.to_owned());
+    child.isolation = confined;
+    child.isolation.home = Some(home.at(""));
+    let said = failure(child).await;
+    let remedy = format!("add `{}` to `read_only_grants`", home.text(".aws"));
+    assert!(said.contains(&remedy), "{said}");
 }
 
 /// Threat E13: the mechanism that is asked for does not do what the profile promises.

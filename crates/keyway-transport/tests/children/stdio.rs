@@ -243,7 +243,12 @@ async fn child_exit_fails_outstanding_requests_with_its_status() {
     };
     failed.sort();
     assert_eq!(failed, [RequestId::number(7), RequestId::number(9)]);
-    let TransportError::ChildEnded { status, last_lines } = reason else {
+    let TransportError::ChildEnded {
+        status,
+        last_lines,
+        confined: None,
+    } = reason
+    else {
         panic!("{reason:?}");
     };
     assert_eq!(status, "exit code 3");

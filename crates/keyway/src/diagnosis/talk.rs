@@ -58,7 +58,12 @@ pub(super) fn of_transport(
             let program = keyway_secret::printable(program);
             format!("install `{program}`, or write its whole path into `command`; then {again}")
         }
-        TransportError::ChildEnded { last_lines, .. } => {
+        // One that ran confined has a hint of its own: by hand it may well work.
+        TransportError::ChildEnded {
+            last_lines,
+            confined: None,
+            ..
+        } => {
             let by_hand = by_hand(spec);
             if last_lines.is_empty() {
                 format!("it said nothing: {by_hand}; then {again}")

@@ -412,6 +412,7 @@ const fn has_ended_by_itself(error: &TransportError) -> bool {
         TransportError::ChildEnded { .. }
             | TransportError::Auth(AuthError::Helper {
                 fault: HelperFault::Exit { .. } | HelperFault::Empty | HelperFault::Output { .. },
+                ..
             })
     )
 }

@@ -65,6 +65,18 @@ pub fn record_places(places: &[PathBuf]) -> io::Result<()> {
 pub fn record_vault(folders: &keyway_vault::Folders) {
     let places = [&folders.data, &folders.config, &folders.runtime];
     drop(record_places(&places.map(Clone::clone)));
+    if let Some(known) = known_vaults() {
+        known.note(folders);
+    }
+}
+
+/// Returns which vaults this user opened so far, wherever they are.
+#[cfg(feature = "vault")]
+#[must_use]
+pub fn known_vaults() -> Option<keyway_vault::KnownVaults> {
+    let home = home_of(rustix::process::geteuid().as_raw())?;
+    let [_, data] = below(&home);
+    Some(keyway_vault::KnownVaults::new(data.join("vaults")))
 }
 
 /// Takes the three folders below one `KEYWAY_HOME` for one place, if nothing else lies there: each place

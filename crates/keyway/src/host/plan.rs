@@ -90,13 +90,15 @@ impl Plan {
         let scope = host.variable_scope(loaded)?;
         let plugin = loaded.plugin.name();
         let question = host.question(loaded, server, &scope);
+        // With what the grants led to when the question was put together.
+        let agreed = question.as_ref().and_then(Question::confinement);
         let resolved = resolve(server, &scope.scope());
         let summary = summary(server, &resolved, &server.scope(&scope.scope()));
         let inner = Inner {
             server: server.name.clone(),
             declared_at: server.declared_at(),
+            confinement: agreed.map_or_else(|| host.confinement(loaded, server), Clone::clone),
             question,
-            confinement: host.confinement(loaded, server),
             transport: server.transport,
             method: Method::declared(server),
             summary,

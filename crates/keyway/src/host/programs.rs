@@ -199,13 +199,16 @@ impl Host {
         // A grant of the folder itself comes before this.
         let host = target.host;
         let root = Some(host.plugin_root.clone()).filter(|root| !root.as_os_str().is_empty());
-        // Entries that the person added lie in a folder of Keyway's own, which is hidden otherwise.
+        // Entries that the person added lie together in a folder of Keyway's own, which is hidden
+        // otherwise: none of them may write what another one is.
         let data = host.plugin_data.ancestors().nth(2);
         let is_own = data.is_some_and(|data| host.plugin_root == data.join("own"));
         let own = [host.plugin_data.clone(), own_folder(target)].into_iter();
-        let own = own.chain(root.clone().filter(|_| is_own));
         let own = own.filter(|own| !own.as_os_str().is_empty());
         isolation.own.extend(own);
+        isolation
+            .own_read_only
+            .extend(root.clone().filter(|_| is_own));
         isolation.root = root.filter(|_| !is_own);
         let mut variables = self.environment.iter();
         isolation.home = variables.find_map(|(name, value)| (name == "HOME").then(|| value.into()));
@@ -284,7 +287,9 @@ fn redirected(
 }
 
 /// A path is relative to the plugin; a bare name is looked up in `PATH`, unless the approval says which
-/// file that is: it starts, or nothing does.
+/// file that is: it starts, or nothing does. It then has its path for a name, too: an interpreter that
+/// got the bare one would look itself up once more (Python does, for its modules), and find another one
+/// where a confined program does not see the first folder of `PATH`.
 fn program_path(command: &Secret<String>, target: Target<'_>) -> Secret<String> {
     let text = command.expose();
     if text.contains('/') && !text.starts_with('/') {

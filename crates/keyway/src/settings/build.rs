@@ -1,7 +1,7 @@
 //! Checked values to settings, and the rules that concern several keys at once.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_secret::Secret;
@@ -21,16 +21,13 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
         settings.defaults = defaults(&mut table, found);
     }
     for mut table in found.take(&["sandbox"]) {
-        settings.sandbox.all = confinement(&mut table, &Confinement::default(), around);
+        settings.sandbox.all = confinement(&mut table, found, (&Confinement::default(), around));
     }
     let all = settings.sandbox.all.clone();
     for mut table in found.take(&["sandbox", "servers", ANY]) {
-        let confinement = confinement(&mut table, &all, around);
+        let confinement = confinement(&mut table, found, (&all, around));
         if let Some(source) = source(&mut table, found, around) {
-            let own = ServerConfinement {
-                source,
-                confinement,
-            };
+            let own = ServerConfinement::new(source, confinement);
             settings.sandbox.servers.insert(table.name, own);
         }
     }
@@ -111,7 +108,11 @@ fn defaults(table: &mut Table, found: &mut Found<'_>) -> Defaults {
     defaults
 }
 
-fn confinement(table: &mut Table, otherwise: &Confinement, around: Around<'_>) -> Confinement {
+fn confinement(
+    table: &mut Table,
+    found: &mut Found<'_>,
+    (otherwise, around): (&Confinement, Around<'_>),
+) -> Confinement {
     let inherits = table.flag("inherit_environment");
     let network = table.flag("network");
     let mut files = |key: &str, otherwise: &[PathBuf]| match table.texts(key) {
@@ -120,6 +121,8 @@ fn confinement(table: &mut Table, otherwise: &Confinement, around: Around<'_>) -
     };
     let mut confinement = otherwise.clone();
     confinement.grants = files("grants", &otherwise.grants);
+    let is_wide = |grant: &PathBuf| around.home.is_some_and(|home| home.starts_with(grant));
+    let has_home = confinement.grants.iter().any(is_wide);
     confinement.read_only_grants = files("read_only_grants", &otherwise.read_only_grants);
     if let Some(network) = network {
         confinement.offline = !network;
@@ -135,6 +138,9 @@ fn confinement(table: &mut Table, otherwise: &Confinement, around: Around<'_>) -
     }
     if let Some(inherits) = inherits {
         confinement.dangerous_inherit_environment = inherits;
+    }
+    if has_home && confinement.grants != otherwise.grants {
+        found.refuse(table, WHOLE_HOME.to_owned());
     }
     confinement
 }
@@ -307,23 +313,21 @@ fn file(table: &mut Table, key: &str, around: Around<'_>) -> Option<PathBuf> {
 }
 
 fn located(path: &str, around: Around<'_>) -> PathBuf {
-    match (path.strip_prefix("~/"), around) {
-        (
-            Some(rest),
-            Around {
-                home: Some(home), ..
-            },
-        ) => home.join(rest),
-        (
-            None,
-            Around {
-                folder: Some(folder),
-                ..
-            },
-        ) => folder.join(path),
-        _ => Path::new(path).to_path_buf(),
-    }
+    let of_home = path.strip_prefix('~');
+    let of_home = of_home.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let (base, rest) = match of_home {
+        Some(rest) => (around.home, rest.trim_start_matches('/')),
+        None => (around.folder, path),
+    };
+    // Without the slash that an empty rest leaves.
+    let joined = base.map(|base| base.join(rest).components().collect());
+    joined.unwrap_or_else(|| PathBuf::from(path))
 }
+
+/// What is said of a grant that would undo the confinement.
+const WHOLE_HOME: &str = "`grants` may not have your whole home, or a folder around it: a program that \
+                          writes files of your shell leaves its confinement; name the folders that \
+                          it needs, or use `read_only_grants`";
 
 /// Parameters of the authorization request that a setting may not override.
 const RESERVED: &[&str] = &[

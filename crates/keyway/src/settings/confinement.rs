@@ -1,50 +1,14 @@
 //! What programs that are started are kept from, as the person decided.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "stdio")]
+use std::path::PathBuf;
 
 use keyway_approval::Confinement;
 #[cfg(feature = "stdio")]
-use keyway_approval::{SandboxMechanism, SandboxProfile};
+use keyway_approval::{SandboxMechanism, SandboxProfile, SeenGrant};
 use keyway_transport::Inherit;
 #[cfg(feature = "stdio")]
-use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
-
-/// What programs that are started are kept from, in general and server by server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Sandbox {
-    /// What counts for every server.
-    pub all: Confinement,
-    /// What counts for one server instead, by its id.
-    pub servers: BTreeMap<String, ServerConfinement>,
-}
-
-impl Sandbox {
-    /// Returns what counts for the server of this id in the plugin at `root`.
-    #[must_use]
-    pub fn of(&self, id: &str, root: &Path) -> Confinement {
-        let own = self.servers.get(id);
-        let own = own.filter(|own| is_from(root, &own.source));
-        own.map_or(&self.all, |own| &own.confinement).clone()
-    }
-}
-
-/// What counts for one server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServerConfinement {
-    /// The folder of its plugin, or one above it.
-    pub source: PathBuf,
-    /// What its programs are kept from.
-    pub confinement: Confinement,
-}
-
-/// Says whether a plugin is the one that a table of `config.toml` is about (threat E10).
-pub(super) fn is_from(root: &Path, source: &Path) -> bool {
-    let source = std::fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
-    root.starts_with(source)
-}
+use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile, KnownGrant};
 
 /// Returns the isolation of one program out of what holds for all of this process.
 #[cfg(feature = "stdio")]
@@ -62,10 +26,17 @@ pub fn isolation(of_program: &Confinement, of_process: &Isolation) -> Isolation 
         SandboxMechanism::Mounts => IsolationMechanism::Mounts,
         _ => IsolationMechanism::Best,
     };
-    isolation.granted.extend_from_slice(&of_program.grants);
-    isolation
-        .read_only
-        .extend_from_slice(&of_program.read_only_grants);
+    // What was not there when the person was asked is not granted, whatever lies there now.
+    let seen = of_program.seen_grants();
+    let is_seen = |path: &&PathBuf| seen.is_none_or(|it| it.iter().any(|it| it.path == **path));
+    let grants = of_program.grants.iter().filter(is_seen).cloned();
+    isolation.granted.extend(grants);
+    let grants = of_program.read_only_grants.iter().filter(is_seen).cloned();
+    isolation.read_only.extend(grants);
+    if isolation.profile == IsolationProfile::Confine {
+        let known = |it: &SeenGrant| KnownGrant::new(&it.path, &it.real, it.folder);
+        isolation.known_grants = seen.unwrap_or_default().iter().map(known).collect();
+    }
     isolation.offline = of_program.offline;
     isolation.require = of_program.require;
     isolation

@@ -359,6 +359,39 @@ fn what_confined_programs_may_use_is_read() {
 }
 
 #[test]
+fn a_grant_that_begins_with_a_tilde_is_in_the_home() {
+    let parsed =
+        parse("[sandbox]\nread_only_grants = [\"~\", \"~/\", \"~/.aws\", \"~ada\", \"x\"]\n");
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    let granted = parsed.settings.sandbox.all.read_only_grants;
+    let granted: Vec<_> = granted.iter().map(|it| it.to_str().unwrap()).collect();
+    let expected = [
+        "/home/ada",
+        "/home/ada",
+        "/home/ada/.aws",
+        "/config/~ada",
+        "/config/x",
+    ];
+    assert_eq!(granted, expected);
+}
+
+#[test]
+fn a_whole_home_is_not_granted_to_be_written() {
+    for grant in ["~", "~/", "/home/ada", "/home", "/"] {
+        let text = format!(
+            "[sandbox]\ngrants = [\"{grant}\"]\n[sandbox.servers.\"p:s\"]\nsource = \"/p\"\n"
+        );
+        let found = wrong(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("may not have your whole home"),
+            "{found:?}"
+        );
+    }
+    assert!(wrong("[sandbox]\ngrants = [\"~/work\", \"/home/ada2\"]\n").is_empty());
+}
+
+#[test]
 fn hostile_text_ends_in_a_diagnostic_and_nothing_else() {
     let deep = "a = ".to_owned() + &"[".repeat(100_000);
     let dotted = "a.".repeat(50_000) + "b = 1";

@@ -156,6 +156,7 @@ async fn every_waiting_request_learns_why_a_server_went_away() {
     let ended = TransportError::ChildEnded {
         status: "exit code 3".to_owned(),
         last_lines: Vec::new(),
+        confined: None,
     };
     server.hang_up_because(Some(ended)).await;
     for id in ids {

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::launch::known_folders::{FolderId, KnownPath};
+use crate::launch::known_folders::{FolderId, KnownGrant, KnownPath};
 
 /// A folder or file that was granted.
 #[derive(Debug)]
@@ -25,13 +25,31 @@ pub(super) struct Granted {
 }
 
 impl Granted {
-    /// Opens those that are there.
-    pub(super) fn all(paths: &[PathBuf]) -> Vec<Self> {
-        let opened = paths.iter().filter_map(|path| Self::follow(path).ok());
-        let mut granted: Vec<Self> = opened.collect();
+    /// Opens those that are there; an error if one of them is not what the person was asked about.
+    pub(super) fn all(paths: &[PathBuf], known: &[KnownGrant]) -> io::Result<Vec<Self>> {
+        let mut granted = Vec::with_capacity(paths.len());
+        for path in paths {
+            granted.extend(match known.iter().find(|known| known.path == *path) {
+                Some(known) => Self::approved(known)?,
+                None => Self::follow(path).ok(),
+            });
+        }
         granted.sort_unstable_by(|left, right| left.real.cmp(&right.real));
         granted.dedup_by(|left, right| left.real == right.real && left.written == right.written);
-        granted
+        Ok(granted)
+    }
+
+    /// Opens a grant; `None` if it is gone.
+    fn approved(known: &KnownGrant) -> io::Result<Option<Self>> {
+        let opened = match Self::follow(&known.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let id = Some(id_of(&opened.opened)?).filter(|_| known.id.is_some());
+        if opened.real != known.real || id != known.id || opened.is_folder()? != id.is_some() {
+            return Err(Errno::STALE.into());
+        }
+        Ok(Some(opened))
     }
 
     /// Opens the plugin's folder. It has no links in its path, and is the one that the host knew

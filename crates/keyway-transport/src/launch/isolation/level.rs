@@ -112,6 +112,11 @@ impl IsolationLevel {
         self.tree
     }
 
+    /// Says whether it has no network.
+    pub(in crate::launch) const fn is_offline(&self) -> bool {
+        self.offline
+    }
+
     /// Says whether abstract sockets of other programs are out of reach.
     #[must_use]
     pub const fn denies_abstract_sockets(&self) -> bool {

@@ -27,6 +27,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
 use super::granted::{Granted, by_descriptor};
+use super::mount_table;
 use super::paths::{HiddenPlace, IsolatedPaths, Step};
 use crate::launch::known_folders::FolderId;
 
@@ -49,8 +50,10 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
         fix_names(&first.path, steps)?;
     }
     for folder in &folders {
-        settle_cover(&folder.path, &places.own)?;
+        settle_cover(&folder.path, places)?;
     }
+    let real = |own: &[Granted]| own.iter().map(|own| own.real.clone()).collect::<Vec<_>>();
+    mount_table::seal(&real(&places.own_read_only), &real(&places.own))?;
     // Terminals of the person can be opened by name; this child gets terminals of its own.
     let terminals = c"newinstance,ptmxmode=0666,mode=0620";
     let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -176,8 +179,9 @@ pub(super) fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
 }
 
 /// Shows in a cover what is the program's own, and nothing else.
-fn settle_cover(path: &Path, own: &[Granted]) -> io::Result<()> {
-    for inner in own.iter().filter(|inner| inner.real.starts_with(path)) {
+fn settle_cover(path: &Path, places: &IsolatedPaths) -> io::Result<()> {
+    let own = places.own.iter().chain(&places.own_read_only);
+    for inner in own.filter(|inner| inner.real.starts_with(path)) {
         fs::create_dir_all(&inner.real)?;
         rustix::mount::mount_bind_recursive(by_descriptor(&inner.opened), &inner.real)?;
     }

@@ -25,6 +25,8 @@ pub(super) struct IsolatedPaths {
     pub(super) read_only: Vec<Granted>,
     /// To read and write, and the only ones that are shown inside of what is hidden.
     pub(super) own: Vec<Granted>,
+    /// The same, to read.
+    pub(super) own_read_only: Vec<Granted>,
 }
 
 /// One hidden folder or file.
@@ -56,24 +58,39 @@ impl IsolatedPaths {
             granted: Vec::new(),
             read_only: Vec::new(),
             own: Vec::new(),
+            own_read_only: Vec::new(),
         };
-        places
-            .open(request)
-            .map_err(ApplyError::at(LaunchStage::Grants))?;
+        places.open(request)?;
         Ok(places)
     }
 
     /// Opens what was granted, once and before anything is covered: what is compared here is what
     /// is shown later, whatever its path leads to by then.
-    fn open(&mut self, request: Request<'_>) -> io::Result<()> {
+    fn open(&mut self, request: Request<'_>) -> Result<(), ApplyError> {
         let isolation = request.isolation;
-        let root = request.root.map(Granted::of_root).transpose()?;
-        let read_only = Granted::all(&isolation.read_only);
+        let failed = ApplyError::at(LaunchStage::Grants);
+        let root = request.root.map(Granted::of_root).transpose();
+        let root = root.map_err(&failed)?;
+        let approved = |paths: &[PathBuf]| {
+            let granted = Granted::all(paths, &isolation.known_grants);
+            granted.map_err(ApplyError::at(LaunchStage::Approved))
+        };
+        let read_only = approved(&isolation.read_only)?;
         self.read_only = read_only.into_iter().chain(root).collect();
-        self.granted = Granted::all(&isolation.granted);
-        let (own, elsewhere) = Granted::own(&isolation.own, request.hidden)?;
+        self.granted = approved(&isolation.granted)?;
+        let own = Granted::own(&isolation.own, request.hidden);
+        let (own, elsewhere) = own.map_err(&failed)?;
         self.own = own;
         self.granted.extend(elsewhere);
+        let own = Granted::own(&isolation.own_read_only, request.hidden);
+        let (own, elsewhere) = own.map_err(&failed)?;
+        self.own_read_only = own;
+        self.read_only.extend(elsewhere);
+        self.refuse_hidden().map_err(&failed)
+    }
+
+    /// Fails if anything that was granted leads to what is hidden.
+    fn refuse_hidden(&self) -> io::Result<()> {
         let is_hidden = |id| self.hidden.iter().any(|place| place.id == Some(id));
         for granted in self.granted.iter().chain(&self.read_only) {
             if self.is_hidden(&granted.real) || granted.lies_in(is_hidden)? {
@@ -81,6 +98,11 @@ impl IsolatedPaths {
             }
         }
         Ok(())
+    }
+
+    /// Returns what may at least be read.
+    pub(super) fn readable(&self) -> impl Iterator<Item = &Granted> {
+        self.read_only.iter().chain(&self.own_read_only)
     }
 
     /// Returns what may be written.

@@ -68,6 +68,9 @@ fn grant_around(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetErro
     for own in &places.own {
         rules.allow_opened(&own.opened, &own.real, everything())?;
     }
+    for own in &places.own_read_only {
+        rules.allow_opened(&own.opened, &own.real, AccessFs::from_read(KNOWN))?;
+    }
     rules.created.restrict_self()
 }
 
@@ -90,7 +93,7 @@ fn confine(places: &IsolatedPaths, homes: &[PathBuf]) -> Result<RestrictionStatu
     for path in tree::DEVICES.iter().chain(&["/dev/shm"]) {
         rules.allow_around(Path::new(path), everything())?;
     }
-    for Granted { real, opened, .. } in &places.read_only {
+    for Granted { real, opened, .. } in places.readable() {
         rules.allow_opened(opened, real, read)?;
     }
     for Granted { real, opened, .. } in places.writable() {

@@ -75,7 +75,7 @@ pub(super) fn homes(places: &IsolatedPaths, request: Request<'_>) -> Vec<PathBuf
     let own_folders = request.own_folders.into_iter().flatten();
     let own_folders =
         own_folders.flat_map(|path| [Some(path.to_owned()), path.canonicalize().ok()]);
-    let given: Vec<&Granted> = places.writable().chain(&places.read_only).collect();
+    let given: Vec<&Granted> = places.writable().chain(places.readable()).collect();
     let is_given = |path: &Path| given.iter().any(|it| path.starts_with(&it.real));
     let is_home = |path: &PathBuf| {
         let is_system = SYSTEM
@@ -148,7 +148,7 @@ impl Source {
         let granted = places
             .writable()
             .map(|granted| (MountKind::ReadWrite, granted));
-        let read_only = places.read_only.iter();
+        let read_only = places.readable();
         let read_only = read_only.map(|granted| (MountKind::ReadOnly, granted));
         for (kind, granted) in read_only.chain(granted) {
             sources.push(Self {
