@@ -26,7 +26,6 @@ mod in_flight;
 mod launch;
 #[cfg(feature = "sse")]
 mod legacy_sse;
-mod log_file;
 mod meaning;
 mod message_memory;
 mod network_cause;
@@ -72,7 +71,6 @@ pub use self::launch::{
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;
-pub use self::log_file::{LogFile, LogFollower};
 pub use self::message_memory::MemoryReservation;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;

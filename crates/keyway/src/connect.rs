@@ -20,7 +20,7 @@ pub use keyway_auth::{AuthError, BoxFuture, HelperFault, HttpRefusal};
 pub use keyway_transport::is_started_by_keyway;
 pub use keyway_transport::{
     AuthorizedClient, ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Log,
-    LogFile, ProxySettings, ResponseBody, RootCertificates, TransportError, harden_self,
+    ProxySettings, ResponseBody, RootCertificates, TransportError, harden_self,
 };
 #[cfg(feature = "stdio")]
 pub use keyway_transport::{Isolation, IsolationLevel, KnownFolders, Launcher};
@@ -28,6 +28,7 @@ pub use keyway_transport::{Isolation, IsolationLevel, KnownFolders, Launcher};
 pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
 pub(crate) use self::fingerprint::{FingerprintContext, of as fingerprint_of};
 use crate::approval::Files;
+pub use crate::log_file::{LogFile, LogFollower};
 use crate::settings::{Confinement, inherit};
 use keyway_mcp::session::OfferedEras;
 

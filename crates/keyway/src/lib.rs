@@ -99,6 +99,7 @@ pub mod health;
 pub mod host;
 pub mod identity;
 pub mod in_flight;
+mod log_file;
 mod observed_authorizer;
 pub mod redaction_values;
 pub mod remembered_tools;

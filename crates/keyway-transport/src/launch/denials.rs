@@ -11,11 +11,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use keyway_auth::ConfinementNote;
+use keyway_auth::{ConfinementNote, Denied};
 use keyway_secret::Secret;
 use rustix::fs::{Mode, OFlags};
 
-use super::denied::{self, Denied};
+use super::denied;
 use super::{Isolation, IsolationLevel, IsolationProfile, Program};
 
 /// What one confined program was kept from.

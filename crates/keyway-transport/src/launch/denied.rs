@@ -1,11 +1,10 @@
 //! What a confined child was kept from, where that can be known: a grant can then be named.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use keyway_auth::Complaint;
+use keyway_auth::{Complaint, Denied};
 
 use super::isolation::{Isolation, IsolationProfile};
 use super::stage::LaunchStage;
@@ -44,65 +43,6 @@ pub(super) fn replaced(isolation: &Isolation, stage: LaunchStage) -> Option<Path
     found
         .filter(|_| stage == LaunchStage::Approved)
         .map(|grant| grant.path.clone())
-}
-
-/// Something that a confined child was kept from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Denied {
-    /// It is there, and the child does not see it.
-    Unseen {
-        path: PathBuf,
-        /// The child wanted to write there.
-        writes: bool,
-    },
-    /// The child may read it.
-    Unwritable {
-        path: PathBuf,
-        /// What would have to be granted.
-        folder: PathBuf,
-    },
-    /// The child has no network.
-    Network,
-}
-
-impl Denied {
-    /// Says what is so.
-    pub(super) fn fact(&self) -> String {
-        match self {
-            Self::Unseen { path, .. } => {
-                format!("`{}` exists but was not granted", path.display())
-            }
-            Self::Unwritable { path, .. } => {
-                format!("`{}` may be read but not written", path.display())
-            }
-            Self::Network => "it has no network".to_owned(),
-        }
-    }
-
-    /// Says which setting would allow it.
-    pub(super) fn remedy(&self) -> String {
-        match self {
-            Self::Unseen {
-                path,
-                writes: false,
-            } => format!(
-                "add `{}` to `read_only_grants` of `[sandbox]` in config.toml, or to `grants` if it \
-                 has to write there",
-                path.display()
-            ),
-            Self::Unseen { path, .. } | Self::Unwritable { folder: path, .. } => format!(
-                "add `{}` to `grants` of `[sandbox]` in config.toml",
-                path.display()
-            ),
-            Self::Network => "set `network = true` in `[sandbox]` of config.toml".to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for Denied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; to allow it, {}", self.fact(), self.remedy())
-    }
 }
 
 /// Returns what a line of a confined child's says that it was kept from, as far as that can be known.

@@ -6,7 +6,6 @@ use std::time::UNIX_EPOCH;
 
 use keyway_approval::Owner;
 use keyway_config::names::path_segment;
-use keyway_transport::LogFile;
 #[cfg(feature = "stdio")]
 use keyway_transport::{ChildStream, Log};
 
@@ -15,6 +14,7 @@ use super::{Host, Plugin};
 use crate::connect::Target;
 #[cfg(feature = "stdio")]
 use crate::events::rfc3339;
+use crate::log_file::LogFile;
 
 impl Plugin {
     /// Returns the log of one of its servers; `None` if this host keeps none.
