@@ -210,17 +210,7 @@ impl FromStr for TokenHash {
 
     /// Reads what `Display` writes.
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let mut hash = [0; 32];
-        let (digits, rest) = text.as_bytes().as_chunks::<2>();
-        if digits.len() != hash.len() || !rest.is_empty() {
-            return Err(NotAHash);
-        }
-        for (byte, digits) in hash.iter_mut().zip(digits) {
-            let [high, low] = digits.map(|it| char::from(it).to_digit(16));
-            let value = high.zip(low).map(|(high, low)| high << 4 | low);
-            *byte = value.and_then(|it| it.try_into().ok()).ok_or(NotAHash)?;
-        }
-        Ok(Self(hash))
+        crate::hex::bytes(text).map(Self).ok_or(NotAHash)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod dashboard;
 mod file_watch;
 pub mod gateway;
 mod gateway_token;
+mod hex;
 mod history;
 pub mod lazy_server;
 pub mod local_backend;

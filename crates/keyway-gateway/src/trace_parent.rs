@@ -2,6 +2,8 @@
 
 use http::HeaderMap;
 
+use crate::hex::bytes;
+
 /// A `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,10 +29,10 @@ impl TraceParent {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
-        let version: [u8; 1] = hex(parts.next()?)?;
-        let trace: [u8; 16] = hex(parts.next()?)?;
-        let span: [u8; 8] = hex(parts.next()?)?;
-        let [flags] = hex(parts.next()?)?;
+        let version: [u8; 1] = bytes(parts.next()?)?;
+        let trace: [u8; 16] = bytes(parts.next()?)?;
+        let span: [u8; 8] = bytes(parts.next()?)?;
+        let [flags] = bytes(parts.next()?)?;
         let is_whole = version != [0] || parts.next().is_none();
         let is_valid = version != [0xff] && trace != [0; 16] && span != [0; 8];
         (is_whole && is_valid).then_some(Self {
@@ -39,26 +41,4 @@ impl TraceParent {
             is_sampled: flags & 1 == 1,
         })
     }
-}
-
-/// Reads lower-case hexadecimal digits, exactly as many as fit.
-fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digits = text.as_bytes();
-    if digits.len() != N * 2 {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let mut value = 0;
-        for digit in pair {
-            let digit = match digit {
-                b'0'..=b'9' => digit - b'0',
-                b'a'..=b'f' => digit - b'a' + 10,
-                _ => return None,
-            };
-            value = value << 4 | digit;
-        }
-        *byte = value;
-    }
-    Some(bytes)
 }
