@@ -125,7 +125,7 @@ pub(super) fn is_denied(isolation: &Isolation, path: &Path) -> bool {
         && !is_granted
         && !is_ours
         && !OWN.iter().any(|own| path == Path::new(own))
-        && !system_places().any(|place| path.starts_with(place))
+        && !is_of_system(path)
         && path.exists()
 }
 
@@ -151,10 +151,14 @@ pub(super) fn path_of(program: &Program) -> Option<&OsStr> {
     variables.find_map(|(name, value)| (name == "PATH").then(|| OsStr::from_bytes(value)))
 }
 
-/// Places of the system that a confined child sees, or that cannot be granted.
-fn system_places() -> impl Iterator<Item = &'static Path> {
+/// Says whether a path is one of the system, that a confined child sees or that cannot be granted.
+fn is_of_system(path: &Path) -> bool {
+    // Files of people, in memory.
+    if path.starts_with("/dev/shm") {
+        return false;
+    }
     let kernel = ["/dev", "/proc", "/sys"].into_iter();
-    kernel.chain(system()).map(Path::new)
+    kernel.chain(system()).any(|place| path.starts_with(place))
 }
 
 #[cfg(target_os = "linux")]
@@ -168,7 +172,7 @@ fn system() -> impl Iterator<Item = &'static str> {
 }
 
 /// Folders that a confined child has of its own, and that are empty at first.
-const OWN: [&str; 2] = ["/tmp", "/var/tmp"];
+const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// What paths are written between.
 const QUOTES: &str = "'\"`()[]<>:;=";
