@@ -31,14 +31,12 @@ impl Replica {
     /// program's, made by a newer version or with another key, or behind a pooler that shares
     /// sessions.
     pub fn open(settings: &Settings, wrapper: Arc<dyn KeyWrapper>) -> Result<Self, PostgresError> {
-        let replica = Self(Arc::new(LiveReplica::start(settings, wrapper)?));
-        replica.commit_journaled();
-        Ok(replica)
+        Ok(Self(Arc::new(LiveReplica::start(settings, wrapper)?)))
     }
 
     /// Commits what earlier replicas left in the journal, as far as that is possible now; the rest
-    /// stays for the next claim, or the next start.
-    fn commit_journaled(&self) {
+    /// stays for the next claim, or the next call. A host does this at its start.
+    pub fn commit_journaled(&self) {
         let folder = self.0.settings.journal.as_ref();
         let entries = folder.and_then(|folder| journal::list(folder).ok());
         for entry in entries.unwrap_or_default() {

@@ -211,7 +211,9 @@ fn new_sign_in_survives_a_database_that_is_away_and_the_end_of_its_replica()
     assert!(store.settle_journal(&grant()).unwrap_err().is_transient());
     drop(store);
     server.control(&["start"]);
-    let found = database.open().read(&grant())?.unwrap();
+    let next = database.replica();
+    next.commit_journaled();
+    let found = next.grants(ada()).read(&grant())?.unwrap();
     assert_eq!(found.access.expose(), "access-2");
     assert!(found.refreshable);
     let left = std::fs::read_dir(database.place.path().join("journal")).unwrap();
