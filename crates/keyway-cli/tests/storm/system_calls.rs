@@ -365,7 +365,10 @@ fn fail(name: &str, case: &Case, fault: Fault, number: usize) -> bool {
     let before = (case.state)(&desk);
     let inject = format!("inject={call}:error={error}:when={number}");
     let outcome = traced(case, &desk, &["-e".to_owned(), inject.clone()]);
-    let context = format!("{name} {inject}\n{}", outcome.everything());
+    let log = fs::read_to_string(desk.folder.at("home/calls")).unwrap_or_default();
+    let hit = log.lines().filter(|line| line.contains("(INJECTED)"));
+    let hit: Vec<&str> = hit.collect();
+    let context = format!("{name} {inject}\n{hit:#?}\n{}", outcome.everything());
     let state = (case.state)(&desk);
     // The browser is traced as well; where it does not start, the sign-in waits for its person.
     let is_late = matches!(outcome.code, 124 | 137);
@@ -373,8 +376,17 @@ fn fail(name: &str, case: &Case, fault: Fault, number: usize) -> bool {
     if outcome.code == 0 {
         assert_eq!(state, State::New, "success without an effect: {context}");
     } else {
-        let is_told = is_late || outcome.code == 127 || outcome.stderr.contains("error");
-        assert!(is_told, "a failure without a word: {context}");
+        let is_told = is_late
+            || outcome.code == 127
+            || outcome.stderr.contains("error")
+            || ["could not be told", "could not be revoked"]
+                .iter()
+                .any(|it| outcome.everything().contains(it));
+        assert!(
+            is_told,
+            "{}, a failure without a word: {context}",
+            outcome.code
+        );
         assert!(state == before || state == State::New, "{context}");
     }
     (case.check)(&desk, &outcome, about);
