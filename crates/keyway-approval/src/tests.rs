@@ -361,7 +361,7 @@ fn e05_whatever_decides_what_runs_asks_again() {
 }
 
 /// A program outside of the plugin counts by its content where the entry decides which one it is, and
-/// by its name alone where it does not: then an upgraded interpreter asks nobody.
+/// by its name alone where it does not: then an upgraded interpreter needs no new approval.
 #[test]
 fn e05_a_program_outside_that_changed_is_named_where_it_counts() {
     let place = Place::new();

@@ -100,7 +100,7 @@ fn a_confined_answer_keeps_the_rest_of_the_disk_from_the_program() {
     assert!(confined.starts_with("confined to"), "{confined}");
 }
 
-/// By hand it works: whoever reads the failure has to learn that the program was confined, in the same
+/// By hand it works: a reader of the failure has to learn that the program was confined, in the same
 /// words wherever that is.
 #[test]
 fn a_confined_program_that_fails_says_what_it_was_kept_from_wherever_that_is_read() {

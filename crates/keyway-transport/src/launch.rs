@@ -158,7 +158,7 @@ impl Launcher {
         for _ in 1..IDENTITY_ATTEMPTS {
             match self.start_once(program, mode).await {
                 // A place of another process, such as the socket of a gateway that stops, went away or
-                // was made anew between two looks. Looking again leaves it out or knows it, and still
+                // was made again between two looks. Looking again leaves it out or knows it, and still
                 // refuses folders of ours.
                 Err(LaunchError::Refused {
                     stage: LaunchStage::Identity,

@@ -57,7 +57,7 @@ impl KnownVaults {
             .write_all(data.as_os_str().as_bytes())
     }
 
-    /// Forgets what is gone once there is much of it: whoever works with many has seen them go.
+    /// Forgets what is gone once there is much of it: a person with many has seen them go.
     fn sweep(&self) -> io::Result<()> {
         let noted: Vec<PathBuf> = fs::read_dir(&self.0)?
             .filter_map(|entry| Some(entry.ok()?.path()))

@@ -1,3 +1,5 @@
+//! Pages that SQLite wrote, whole, cut off and spoiled.
+
 use rusqlite::Connection;
 
 use super::*;
