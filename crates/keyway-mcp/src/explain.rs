@@ -8,7 +8,7 @@ use keyway_code::{Code, ServerState};
 use keyway_config::source::Location;
 use keyway_secret::server_argument;
 use keyway_transport::TransportError;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::session::SessionError;
 
@@ -29,7 +29,7 @@ pub struct Explained {
 }
 
 /// A place in a configuration file, as every format shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourcePlace {
     /// The file, as it was named.
@@ -52,6 +52,17 @@ impl SourcePlace {
             column: location.start.column,
             pointer,
         }
+    }
+
+    /// Returns it as every JSON format shows it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "pointer": self.pointer,
+        })
     }
 }
 

@@ -3,11 +3,12 @@
 use std::error::Error as _;
 
 use keyway::connect::HttpRefusal;
-use keyway::diagnosis::{Diagnosis, SourcePlace, source_place};
+use keyway::diagnosis::{Diagnosis, source_place};
 use keyway_code::{Code, ServerState};
 use keyway_lint::mask::in_name;
 use keyway_secret::printable;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::to_text;
 use crate::error::CliError;
@@ -18,7 +19,7 @@ pub(crate) struct Failure {
     code: &'static str,
     severity: &'static str,
     server: Option<String>,
-    source: Option<SourcePlace>,
+    source: Option<Value>,
     message: String,
     hint: Option<String>,
     fixable_by: &'static str,
@@ -92,7 +93,7 @@ impl Failure {
             code: code.as_str(),
             severity: "error",
             server: Some(in_name(&found.server)),
-            source: found.place().map(source_place),
+            source: found.place().map(|place| source_place(place).to_json()),
             message: found.message.clone(),
             hint: found.hint.clone(),
             fixable_by: code.fixer().as_str(),

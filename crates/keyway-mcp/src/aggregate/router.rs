@@ -13,6 +13,7 @@ use super::result_text::ResultText;
 use super::server::{Server, SignInOutcome};
 use super::{Naming, invalid};
 use crate::eras::names::LOG_LEVELS;
+use crate::explain::SourcePlace;
 use crate::jsonrpc::METHOD_NOT_FOUND;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
@@ -296,7 +297,7 @@ fn explained(server: &Server, problem: Option<&ServerProblem>) -> String {
         "code": problem.map(|problem| problem.code.as_str()),
         "message": problem.map(|problem| &problem.message),
         "hint": hint,
-        "source": problem.and_then(|problem| problem.source.as_ref()),
+        "source": problem.and_then(|problem| problem.source.as_deref()).map(SourcePlace::to_json),
         "fixable_by": problem.map(|problem| problem.code.fixer().as_str()),
     });
     let content = json!([{ "type": "text", "text": text }]);

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::input::Refusal;
 use super::traffic_observer::TrafficObserver;
 use crate::declaration_site::DeclarationSite;
-use crate::explain::{Explained, Explainer, explain, with_hint};
+use crate::explain::{Explained, Explainer, SourcePlace, explain, with_hint};
 use crate::jsonrpc::{self, LOCAL_ERROR};
 
 /// What one half of a bridge gives the other to write.
@@ -158,7 +158,7 @@ fn answer(id: &RequestId, explained: &Explained) -> String {
             "reason": explained.state.reason.map(Reason::as_str),
             "code": explained.code.as_str(),
             "hint": explained.hint,
-            "source": explained.source,
+            "source": explained.source.as_ref().map(SourcePlace::to_json),
             "fixable_by": explained.code.fixer().as_str(),
         },
     });

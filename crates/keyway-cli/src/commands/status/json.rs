@@ -1,7 +1,7 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
 use keyway::approval::Question;
-use keyway::diagnosis::{Diagnosis, SourcePlace, source_place};
+use keyway::diagnosis::{Diagnosis, source_place};
 use keyway::events::rfc3339;
 use keyway::sign_in::SignIn;
 use keyway_check::Report;
@@ -41,7 +41,7 @@ struct Object<'a> {
 struct Server<'a> {
     id: String,
     name: &'a str,
-    source: Option<SourcePlace>,
+    source: Option<Value>,
     transport: Option<&'static str>,
     method: Option<&'static str>,
     state: &'static str,
@@ -99,7 +99,10 @@ impl<'a> Server<'a> {
         Self {
             id: found.id(),
             name: &found.server,
-            source: found.declared_at.as_ref().map(source_place),
+            source: found
+                .declared_at
+                .as_ref()
+                .map(|place| source_place(place).to_json()),
             transport: found.transport.map(|transport| transport.as_str()),
             method: found.method.map(|method| method.as_str()),
             state: found.state.state.as_str(),

@@ -11,7 +11,7 @@ use super::signing_in::SignInOutcome;
 use crate::aggregate::client::progress_token;
 use crate::aggregate::list_kind::ListKind;
 use crate::aggregate::result_text::ResultText;
-use crate::explain::with_hint;
+use crate::explain::{SourcePlace, with_hint};
 use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::session::{Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
@@ -93,7 +93,7 @@ impl Server {
             "reason": problem.state.reason.map(|reason| reason.as_str()),
             "code": problem.code.as_str(),
             "hint": hint,
-            "source": problem.source,
+            "source": problem.source.as_deref().map(SourcePlace::to_json),
             "fixable_by": problem.code.fixer().as_str(),
         });
         RpcError {
