@@ -247,16 +247,12 @@ impl Lane {
         SetClock::set(&self.desk, 0);
         let mut calls = self.calls(1..=2);
         self.await_refresh();
-        let commands = self.processes();
-        let mut carriers = self.processes_and_carriers();
-        carriers.retain(|process| !commands.contains(process));
-        // The answer takes two seconds or more: until then its carrier is there.
-        assert!(!carriers.is_empty(), "no carrier");
-        let has_clock = |process: &Pid| SetClock::is_of(*process);
-        assert!(
-            carriers.iter().all(has_clock),
-            "a carrier with its own clock"
-        );
+        // The answer takes two seconds or more: until then its carrier is there. One that begins has
+        // not loaded the clock yet, and one of a process that only waits may just have ended.
+        eventually("carriers with the clock of this lane", || {
+            let carriers = self.carriers();
+            !carriers.is_empty() && carriers.into_iter().all(SetClock::is_of)
+        });
         let (step, words) = self.seed.choose(&[
             (20, "+20"),
             (3600, "+3600"),
@@ -438,6 +434,14 @@ impl Lane {
             }
         }
         ours
+    }
+
+    /// What carries the exchanges of commands, without these.
+    fn carriers(&self) -> Vec<Pid> {
+        let commands = self.processes();
+        let mut carriers = self.processes_and_carriers();
+        carriers.retain(|process| !commands.contains(process));
+        carriers
     }
 
     fn delay(&self, delay: Duration) {
