@@ -20,9 +20,10 @@ use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
-use keyway_gateway::gateway::{IssueError, ListenError};
+use keyway_gateway::gateway::ListenError;
 use keyway_gateway::traces::TraceSettingsError;
 use keyway_mcp::schema::PairError;
+use keyway_policy::IssueError;
 use keyway_secret::{printable, server_argument, shell_word};
 use thiserror::Error;
 

@@ -2,7 +2,7 @@
 
 use keyway::Host;
 use keyway::connect::ConnectError;
-use keyway_gateway::activity::Activity;
+use keyway_dashboard::activity::Activity;
 use keyway_gateway::traces::{TraceSettings, traces};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -31,6 +31,12 @@ pub fn of_path_segment(segment: &str) -> Option<String> {
     Some(name.into_owned())
 }
 
+/// Returns the name that a part of a path stands for, or the part as it is written if that is not UTF-8.
+#[must_use]
+pub fn decoded_segment(segment: &str) -> String {
+    of_path_segment(segment).unwrap_or_else(|| segment.to_owned())
+}
+
 /// Returns the full id of a server, `PLUGIN:SERVER`, which no other server has.
 ///
 /// The first colon ends the plugin's name. One inside of it is written as `%3A`, so that server `c` of
@@ -147,5 +153,6 @@ mod tests {
             assert_eq!(of_path_segment(&path_segment(name)).as_deref(), Some(name));
         }
         assert_eq!(of_path_segment("%FF"), None);
+        assert_eq!(decoded_segment("%FF%20"), "%FF%20");
     }
 }

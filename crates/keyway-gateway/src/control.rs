@@ -28,8 +28,8 @@ use tokio::sync::{Semaphore, watch};
 pub use self::openapi::document as openapi;
 use self::operations::{Action, NoOperation, Operation};
 use self::server_object::{ServerList, ServerObject};
-use crate::dashboard::{DashboardBackend, ServerId, ServerView};
-use crate::gateway_token::{TokenHash, TokenReader};
+use keyway_dashboard::{DashboardBackend, ServerId, ServerView};
+use keyway_policy::{TokenHash, TokenReader};
 
 /// The control API of one gateway.
 pub struct Control {

@@ -50,21 +50,17 @@ use self::routes::{NoRoute, Route};
 pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
-use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::control::Control;
-use crate::dashboard::Dashboard;
-pub use crate::gateway_token::{
-    GatewayToken, IssueError, TokenReader, TokenScope, TokenStore, is_token_name, token_usage,
-};
 use crate::timeouts::MAINTENANCE_INTERVAL;
-pub use crate::token_use::TokenUses;
-use crate::trace_parent::TraceParent;
+use keyway_dashboard::Dashboard;
+use keyway_dashboard::activity::{self, Activity, Outcome, RequestRecorder};
+use keyway_dashboard::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
-use keyway_policy::Policies;
+use keyway_policy::{Policies, TokenReader, TokenUses};
 
 /// The gateway.
 #[derive(Debug)]
@@ -366,15 +362,12 @@ impl Gateway {
             .as_deref()
             .filter(|_| envelope.id().is_some())?;
         let served = message.route.only();
-        let summary = activity::RequestSummary {
-            server: served.map(|served| (served.plugin.clone(), served.name.clone())),
-            by: message.principal.name().to_owned(),
-            method: bounded(method),
-            tool: (method == "tools/call")
-                .then(|| tool_name(envelope))
-                .flatten(),
-            parent: TraceParent::read(&message.headers),
-        };
+        let mut summary = activity::RequestSummary::new(message.principal.name(), bounded(method));
+        summary.server = served.map(|served| (served.plugin.clone(), served.name.clone()));
+        summary.tool = (method == "tools/call")
+            .then(|| tool_name(envelope))
+            .flatten();
+        summary.parent = TraceParent::read(&message.headers);
         let recorder = self.activity.begin(summary);
         let target = || RequestTarget::of(method, envelope.params?.get());
         let target = served.is_none().then(target).flatten();

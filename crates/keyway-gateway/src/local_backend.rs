@@ -30,10 +30,9 @@ use self::connection_states::ConnectionStates;
 use self::dashboard_presenter::DashboardPresenter;
 use self::server_records::{Seen, ServerRecords};
 use self::shared_presenter::SharedPresenter;
-use crate::dashboard::{DashboardBackend, ServerId, ServerView, WantedBy};
 use crate::gateway::Gateway;
 use crate::history::History;
-use crate::timeouts::BUTTON_TIMEOUT;
+use keyway_dashboard::{BUTTON_TIMEOUT, DashboardBackend, ServerId, ServerView, WantedBy};
 
 /// Looks after the servers of a gateway in the same process.
 ///

@@ -27,12 +27,12 @@ use self::serving_context::Hosts;
 pub use self::serving_context::ServingContext;
 use self::signed_in::SignedIn;
 use self::watched_plugin::WatchedPlugin;
-use crate::dashboard::ServerId;
 use crate::file_watch::Stamps;
 use crate::gateway::{Gateway, ServedServer};
 use crate::lazy_server::{LazyServer, LazyServerOptions};
 use crate::local_backend::LocalBackend;
 use crate::timeouts::LOOK_INTERVAL;
+use keyway_dashboard::ServerId;
 
 /// Everything that is served, and how it looked last.
 pub struct ServedPlugins {

@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-/// How long a button of the dashboard waits for what it began; then the page shows that it is
-/// under way.
-pub(crate) const BUTTON_TIMEOUT: Duration = Duration::from_secs(6);
-
 /// How long the sign-in button waits for a consent page.
 pub(crate) const SIGN_IN_PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -27,9 +23,6 @@ pub(crate) const SESSION_UNUSED_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// How long a revoked gateway token may still be used.
 pub(crate) const TOKEN_CACHE_TIME: Duration = Duration::from_secs(1);
-
-/// How often the last use of tokens is stored.
-pub(crate) const TOKEN_USE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Between two tries to read the gateway tokens, while the vault is busy.
 pub(crate) const TOKEN_READ_PAUSE: Duration = Duration::from_millis(50);
@@ -75,24 +68,6 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a shared connection is compared with what the entry says now.
 pub(crate) const SHARING_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long a link to the dashboard works.
-pub(crate) const LINK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-
-/// How long a session of the dashboard is kept without a request.
-pub(crate) const BROWSER_IDLE_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
-
-/// How long a session of the dashboard lasts at most.
-pub(crate) const BROWSER_SESSION_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// How often a page is rendered again without a change: times that it shows pass.
-pub(crate) const LIVE_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How long several changes are collected.
-pub(crate) const LIVE_UPDATE_PAUSE: Duration = Duration::from_millis(150);
-
-/// How long a browser may take to read an update.
-pub(crate) const LIVE_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long `keyway status` waits for a gateway, which may be stopped.
 pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(1);

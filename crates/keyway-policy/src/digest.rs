@@ -2,6 +2,7 @@
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
+use keyway_secret::hex;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -75,14 +76,7 @@ impl ToolDigest {
     /// Reads a digest as it is displayed.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
-            return None;
-        }
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        hex::read(text).map(Self)
     }
 }
 

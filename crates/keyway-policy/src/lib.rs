@@ -1,4 +1,5 @@
-//! Policies: which tools of a server a client may see and call.
+//! Who may use a gateway, and what for: the tokens of clients and hosts, and the policies that say
+//! which tools of a server a client may see and call.
 //!
 //! This is the one place that decides. A rule comes from `config.toml` or from the dashboard; where
 //! both have one, the stricter counts. Once a server has a rule for a client, the tools that it has
@@ -8,10 +9,13 @@
 mod access;
 mod denial;
 mod digest;
+mod gateway_token;
 mod guard;
 mod questions;
 mod rules;
 mod timeouts;
+mod token_store;
+mod token_use;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -26,10 +30,15 @@ use tokio::sync::watch;
 
 pub use self::access::Access;
 pub use self::digest::ToolDigest;
+pub use self::gateway_token::{
+    GatewayToken, NotAHash, TokenHash, TokenScope, is_token_name, token_usage,
+};
 pub use self::guard::{GuardedConnector, guarded};
 use self::questions::Questions;
 pub use self::questions::ToolQuestion;
 use self::rules::{Rule, Rules};
+pub use self::token_store::{IssueError, TokenReader, TokenStore};
+pub use self::token_use::TokenUses;
 
 /// The policies of one gateway.
 pub struct Policies {

@@ -10,3 +10,6 @@ pub(crate) const TOOL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a list of tools counts, where a policy needs it: a server need not tell of changes.
 pub(crate) const TOOL_LIST_AGE: Duration = Duration::from_secs(60);
+
+/// How often the last use of tokens is stored.
+pub(crate) const TOKEN_USE_INTERVAL: Duration = Duration::from_secs(60);

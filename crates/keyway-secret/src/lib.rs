@@ -5,11 +5,12 @@
 //! an untrusted party wrote is decided in [`printable`], and for commands in [`shell_word`].
 //!
 //! Beside it is what every crate that handles secrets needs, once: [`constant_time_eq`],
-//! [`random`] values and the [`Clock`].
+//! [`random`] values, [`hex`] digits and the [`Clock`].
 
 mod clock;
 mod constant_time;
 pub mod header;
+pub mod hex;
 mod printable;
 pub mod random;
 mod shell;

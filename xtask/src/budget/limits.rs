@@ -37,7 +37,7 @@ pub(super) const CLI_WITHOUT_COMMANDS: usize = 2_500;
 /// facts of a process, of which there is one whatever number of hosts it has, and a count that only a
 /// feature for tests has.
 pub(super) const STATICS: &[(&str, &str)] = &[
-    ("crates/keyway-gateway/src/activity.rs", "FAILED"),
+    ("crates/keyway-dashboard/src/activity.rs", "FAILED"),
     (
         "crates/keyway-gateway/src/gateway/client_message.rs",
         "TOKEN",

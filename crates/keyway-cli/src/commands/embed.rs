@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::{Args, Subcommand};
 use keyway_code::Exit;
-use keyway_gateway::gateway::TokenStore;
+use keyway_policy::TokenStore;
 use keyway_secret::{Clock as _, SystemClock, printable};
 use serde_json::json;
 

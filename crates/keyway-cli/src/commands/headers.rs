@@ -14,7 +14,7 @@ use keyway::hand_outs::{HandOutError, HandOuts};
 use keyway::vault::Vault;
 use keyway_code::Exit;
 use keyway_gateway::address::{self, DEFAULT_PORT};
-use keyway_gateway::gateway::{TokenScope, TokenStore};
+use keyway_policy::{TokenScope, TokenStore};
 use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;

@@ -13,17 +13,16 @@ use keyway::host::record_places;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
-use keyway_gateway::administration::Administration;
+use keyway_dashboard::Dashboard;
+use keyway_dashboard::administration::Administration;
 use keyway_gateway::control::Control;
-use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{
-    Gateway, ListenError, Listener, ServedServer, TokenStore, TokenUses, expect_many_connections,
-    serve,
+    Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
-use keyway_policy::Policies;
+use keyway_policy::{Policies, TokenStore, TokenUses};
 use keyway_secret::printable;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Notify;

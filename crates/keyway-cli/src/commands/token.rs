@@ -12,7 +12,7 @@ use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::{of_path_segment, server_id};
-use keyway_gateway::gateway::{
+use keyway_policy::{
     GatewayToken, IssueError, TokenScope, TokenStore, TokenUses, is_token_name, token_usage,
 };
 use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};

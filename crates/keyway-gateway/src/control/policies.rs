@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::server_object::SCHEMA_VERSION;
 use super::{Control, answers};
-use crate::dashboard::ServerView;
+use keyway_dashboard::ServerView;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

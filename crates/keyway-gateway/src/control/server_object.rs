@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::dashboard::{Consent, ServerView, Tool};
+use keyway_dashboard::{Consent, ServerView, Tool};
 
 /// The answer to `GET /v1/servers`.
 #[derive(Serialize)]

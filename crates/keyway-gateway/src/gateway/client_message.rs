@@ -11,7 +11,7 @@ use super::principal::Principal;
 use super::reply;
 use super::routes::Route;
 use super::upstream_connection::{self, RequestInfo};
-use crate::activity::RequestRecorder;
+use keyway_dashboard::activity::RequestRecorder;
 
 /// A client's message, with what decides how it is served.
 #[derive(Debug)]

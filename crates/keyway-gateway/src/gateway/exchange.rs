@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-use crate::activity::RequestRecorder;
+use keyway_dashboard::activity::RequestRecorder;
 use keyway_mcp::jsonrpc::{LOCAL_ERROR, METHOD_NOT_FOUND};
 
 use super::event_streams::Priming;

@@ -19,7 +19,7 @@ use super::routes::{self, Route};
 use super::session_store::SessionKind;
 use super::sse_stream::SseStream;
 use super::upstream_connection::{CloseOnDrop, Delivery, UpstreamConnection};
-use crate::activity::RequestRecorder;
+use keyway_dashboard::activity::RequestRecorder;
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 
 impl Gateway {

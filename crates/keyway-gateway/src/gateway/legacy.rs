@@ -18,7 +18,7 @@ use super::reply::{self, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
 use super::routes::Route;
 use super::session_store::SessionKind;
 use super::upstream_connection::{CloseOnDrop, Delivery};
-use crate::activity;
+use keyway_dashboard::activity;
 use keyway_mcp::jsonrpc::INVALID_REQUEST;
 use keyway_mcp::version::{LEGACY, NEWEST_LEGACY};
 

@@ -9,9 +9,9 @@ use http::header::AUTHORIZATION;
 use keyway_transport::Peer;
 use tokio::time::Instant;
 
-use crate::gateway_token::{GatewayToken, TokenHash, TokenReader};
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
-use crate::token_use::TokenUses;
+use keyway_policy::TokenUses;
+use keyway_policy::{GatewayToken, TokenHash, TokenReader};
 use keyway_secret::{Clock as _, SystemClock};
 
 /// The sender of a request.

@@ -3,9 +3,10 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use keyway_config::names::decoded_segment;
+
 use super::principal::Principal;
 use super::served_servers::ServedServer;
-use crate::percent::decoded;
 
 /// Where a path leads. Two are the same if the same client gets to both by the same path, whatever
 /// stands there by now.
@@ -110,8 +111,8 @@ pub(super) fn find(
         };
     };
     let (plugin, name) = match rest.split_once('/') {
-        Some((plugin, name)) => (Some(decoded(plugin)), decoded(name)),
-        None => (None, decoded(rest)),
+        Some((plugin, name)) => (Some(decoded_segment(plugin)), decoded_segment(name)),
+        None => (None, decoded_segment(rest)),
     };
     let mut named = servers.iter().filter(|server| {
         let is_plugin = plugin

@@ -25,8 +25,8 @@ use super::principal::{Principal, TokenTable};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
-use crate::gateway_token::TokenHash;
 use crate::timeouts::{SESSION_IDLE_TIMEOUT, SESSION_UNUSED_TIMEOUT};
+use keyway_policy::TokenHash;
 
 /// All sessions and pools.
 ///

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::client_message::{bounded, tool_name};
 use super::upstream_connection::code_of;
 use super::{Gateway, ServedServer};
-use crate::activity::{self, Outcome, RequestRecorder, RequestSummary};
+use keyway_dashboard::activity::{self, Outcome, RequestRecorder, RequestSummary};
 use keyway_mcp::bridge::traffic_observer::TrafficObserver;
 use keyway_mcp::jsonrpc::LOCAL_ERROR;
 
@@ -63,15 +63,11 @@ impl TrafficObserver for SharedClient {
         let (Some(id), Some(method)) = (envelope.id(), envelope.method.as_deref()) else {
             return;
         };
-        let summary = RequestSummary {
-            server: Some(self.server.clone()),
-            by: NAME.to_owned(),
-            method: bounded(method),
-            tool: (method == "tools/call")
-                .then(|| tool_name(&envelope))
-                .flatten(),
-            parent: None,
-        };
+        let mut summary = RequestSummary::new(NAME, bounded(method));
+        summary.server = Some(self.server.clone());
+        summary.tool = (method == "tools/call")
+            .then(|| tool_name(&envelope))
+            .flatten();
         let mut waiting = self.lock();
         if waiting.len() < MOST_WAITING {
             let recorder = self.gateway.activity.begin(summary);

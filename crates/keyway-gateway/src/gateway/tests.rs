@@ -12,7 +12,7 @@ mod recorded_server;
 mod resuming;
 mod served_servers;
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use std::sync::{Arc, Mutex};
 
@@ -28,6 +28,8 @@ use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::ServerProblem;
+use keyway_policy::{GatewayToken, TokenScope};
+use keyway_secret::Secret;
 
 /// Waits until something is so; panics if it never is.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -168,6 +170,12 @@ impl Upstream for Echo {
     }
 }
 
+/// A token that opens what `scope` names, or everything.
+fn token(text: &str, scope: Option<&str>) -> GatewayToken {
+    let servers = scope.map(|scope| vec![TokenScope::read(scope).unwrap()]);
+    GatewayToken::new("test", servers, &Secret::new(text.to_owned()), UNIX_EPOCH)
+}
+
 fn served(
     plugin: &str,
     name: &str,
@@ -199,10 +207,7 @@ impl Running {
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let served = |plugin: &str, name: &str| served(plugin, name, [0; 32], &heard, before);
         let servers = vec![served("a", "one"), served("b", "two"), served("b", "same")];
-        let capabilities = vec![
-            GatewayToken::for_test("all", None),
-            GatewayToken::for_test("only-a", Some(&["a:*"])),
-        ];
+        let capabilities = vec![token("all", None), token("only-a", Some("a:*"))];
         let capabilities = Arc::new(Mutex::new(capabilities));
         let reader: TokenReader = {
             let capabilities = Arc::clone(&capabilities);

@@ -9,7 +9,7 @@ use keyway::events::{Event, EventStream, Kind, rfc3339};
 use keyway_code::{Code, ServerState};
 use keyway_mcp::explain::naming;
 
-use crate::dashboard::ServerId;
+use keyway_dashboard::ServerId;
 
 /// The last thing that is known of each server.
 #[derive(Debug, Default)]

@@ -21,8 +21,10 @@ use url::Url;
 
 use super::LocalBackend;
 use super::server_records::Seen;
-use crate::dashboard::{Changes, DashboardBackend, ProbedServer, ServerId, ServerView};
-use crate::timeouts::{BUTTON_TIMEOUT, SIGN_IN_PAGE_TIMEOUT};
+use crate::timeouts::SIGN_IN_PAGE_TIMEOUT;
+use keyway_dashboard::{
+    BUTTON_TIMEOUT, Changes, DashboardBackend, ProbedServer, ServerId, ServerView,
+};
 
 impl DashboardBackend for LocalBackend {
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {

@@ -8,7 +8,7 @@ use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Present
 use tokio::sync::Notify;
 
 use super::server_records::ServerRecords;
-use crate::dashboard::{Consent, ServerId, WantedBy};
+use keyway_dashboard::{Consent, ServerId, WantedBy};
 
 /// Shows questions on the pages of one server.
 #[derive(Debug)]
@@ -52,31 +52,25 @@ impl DashboardPresenter {
 
 impl Presenter for DashboardPresenter {
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
-        self.ask(Consent {
-            page: question.url.clone(),
-            issuer: question.issuer.clone(),
-            client: Some(question.client.clone()),
-            scopes: question.scopes.clone(),
-            new_scopes: question.new_scopes.clone(),
-            code: None,
-            ends_at: Self::ends_at(question.patience),
-            wanted_by: self.wanted_by,
-        });
+        let (page, issuer) = (question.url.clone(), question.issuer.clone());
+        let ends_at = Self::ends_at(question.patience);
+        let mut consent = Consent::new(page, issuer, ends_at, self.wanted_by);
+        consent.client = Some(question.client.clone());
+        consent.scopes.clone_from(&question.scopes);
+        consent.new_scopes.clone_from(&question.new_scopes);
+        self.ask(consent);
         Ok(())
     }
 
     fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError> {
         let page = question.complete.as_ref().unwrap_or(&question.page);
-        self.ask(Consent {
-            page: page.clone(),
-            issuer: question.issuer.clone(),
-            client: None,
-            scopes: question.scopes.clone(),
-            new_scopes: question.scopes.clone(),
-            code: Some(question.code.clone()),
-            ends_at: Self::ends_at(question.patience),
-            wanted_by: self.wanted_by,
-        });
+        let ends_at = Self::ends_at(question.patience);
+        let issuer = question.issuer.clone();
+        let mut consent = Consent::new(page.clone(), issuer, ends_at, self.wanted_by);
+        consent.scopes.clone_from(&question.scopes);
+        consent.new_scopes.clone_from(&question.scopes);
+        consent.code = Some(question.code.clone());
+        self.ask(consent);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::LocalBackend;
 use super::server_records::Seen;
-use crate::dashboard::{ServerId, Tool};
+use keyway_dashboard::{ServerId, Tool};
 
 impl LocalBackend {
     /// Returns the host that asks no person, for one server.
@@ -46,14 +46,8 @@ impl LocalBackend {
     /// Makes what was found out ready to be shown.
     pub(super) fn shown(&self, id: &ServerId, seen: Seen) -> Seen {
         let redactor = self.redactor(id);
-        let tools = seen.tools.iter().map(|tool| Tool {
-            name: redactor.text(&tool.name),
-            title: tool.title.as_ref().map(|it| redactor.text(it)),
-            description: tool.description.as_ref().map(|it| redactor.text(it)),
-            schema: value(&tool.schema, &redactor),
-            annotations: value(&tool.annotations, &redactor),
-            digest: tool.digest,
-        });
+        let shown = |tool: &Tool| tool.rewritten(|it| redactor.text(it), |it| value(it, &redactor));
+        let tools = seen.tools.iter().map(shown);
         Seen {
             at: seen.at,
             tools: tools.collect(),

@@ -10,7 +10,7 @@ use keyway::redaction_values::RedactionValues;
 use keyway_secret::{Clock as _, SystemClock};
 use tokio::sync::Notify;
 
-use crate::dashboard::{ChangeCounter, Changes, Consent, ServerId, Tool};
+use keyway_dashboard::{ChangeCounter, Changes, Consent, ServerId, Tool};
 
 /// What is known of all servers.
 #[derive(Debug, Default)]
@@ -214,7 +214,7 @@ impl Drop for Turn {
 mod tests {
     use std::time::Instant;
 
-    use crate::dashboard::WantedBy;
+    use keyway_dashboard::WantedBy;
 
     use super::*;
 
@@ -233,16 +233,8 @@ mod tests {
     }
 
     fn consent(issuer: &str) -> Consent {
-        Consent {
-            page: "https://as.example/".parse().unwrap(),
-            issuer: issuer.to_owned(),
-            client: None,
-            scopes: Vec::new(),
-            new_scopes: Vec::new(),
-            code: None,
-            ends_at: Instant::now(),
-            wanted_by: WantedBy::Client,
-        }
+        let page = "https://as.example/".parse().unwrap();
+        Consent::new(page, issuer.to_owned(), Instant::now(), WantedBy::Client)
     }
 
     #[tokio::test]

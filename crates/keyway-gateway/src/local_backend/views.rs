@@ -10,7 +10,7 @@ use keyway_code::{Reason, ServerState, State};
 
 use super::LocalBackend;
 use super::server_records::ServerRecord;
-use crate::dashboard::{ServerId, ServerView};
+use keyway_dashboard::{ServerId, ServerView};
 
 impl LocalBackend {
     /// Looks at files and vault, and adds what is known beyond them.
@@ -72,16 +72,15 @@ impl LocalBackend {
         let declared = self.worded(&id, declared);
         let diagnosis = together(declared, &record);
         let last_seen = self.last_seen(&id, &record, &diagnosis);
-        ServerView {
-            is_open: is_open && diagnosis.state.state == State::Connected,
-            is_busy: record.is_busy,
-            last_seen,
-            token_lifetime,
-            consent,
-            tools: tools.unwrap_or_default(),
-            log: log.unwrap_or_default(),
-            ..ServerView::new(diagnosis)
-        }
+        let mut view = ServerView::new(diagnosis);
+        view.is_open = is_open && view.diagnosis.state.state == State::Connected;
+        view.is_busy = record.is_busy;
+        view.last_seen = last_seen;
+        view.token_lifetime = token_lifetime;
+        view.consent = consent;
+        view.tools = tools.unwrap_or_default();
+        view.log = log.unwrap_or_default();
+        view
     }
 }
 

@@ -9,9 +9,9 @@ use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
 use keyway_secret::Secret;
 
-use crate::dashboard::ServerId;
 use crate::lazy_server::ServerHosts;
 use crate::local_backend::LocalBackend;
+use keyway_dashboard::ServerId;
 
 /// What served plugins need of the process they run in.
 #[derive(Clone)]

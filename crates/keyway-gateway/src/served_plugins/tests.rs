@@ -7,7 +7,7 @@ use keyway_testkit::Folder;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::dashboard::{DashboardBackend as _, ServerId};
+use keyway_dashboard::{DashboardBackend as _, ServerId};
 
 struct Served {
     folder: Folder,

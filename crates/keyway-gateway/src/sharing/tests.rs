@@ -11,9 +11,9 @@ use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::*;
-use crate::activity::{Activity, Outcome};
 use crate::gateway::Upstream;
 use keyway::sign_in::AccountPin;
+use keyway_dashboard::activity::{Activity, Outcome};
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::{ClientInfo, OfferedEras};
 use keyway_mcp::states::ServerProblem;

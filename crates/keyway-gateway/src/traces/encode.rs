@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use keyway_secret::random;
+use keyway_secret::{hex, random};
 use serde_json::{Value, json};
 
 use super::settings::TraceSettings;
-use crate::activity::{ActivityEntry, Outcome};
+use keyway_dashboard::activity::{ActivityEntry, Outcome};
 
 /// Spans that are sent together.
 pub(super) struct Batch<'a> {
@@ -64,8 +64,8 @@ impl<'a> Batch<'a> {
             None => asked.method.clone(),
         };
         let mut value = json!({
-            "traceId": hex(&trace),
-            "spanId": hex(span),
+            "traceId": hex::write(&trace),
+            "spanId": hex::write(span),
             "name": name,
             "kind": SERVER,
             "startTimeUnixNano": nanos(entry.at),
@@ -74,7 +74,7 @@ impl<'a> Batch<'a> {
             "status": status(entry.outcome),
         });
         if let (Some(parent), Some(span)) = (parent, value.as_object_mut()) {
-            span.insert("parentSpanId".to_owned(), hex(&parent.span).into());
+            span.insert("parentSpanId".to_owned(), hex::write(&parent.span).into());
         }
         Some(value)
     }
@@ -137,10 +137,6 @@ fn is_within(trace: &[u8], share: f64) -> bool {
 fn nanos(at: SystemTime) -> String {
     let since = at.duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or(Duration::ZERO).as_nanos().to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `SPAN_KIND_SERVER`.

@@ -9,8 +9,8 @@ use keyway_auth::ports::{HttpFailure, HttpResponse};
 use serde_json::Value;
 
 use super::*;
-use crate::activity::{Activity, Outcome, RequestSummary};
-use crate::trace_parent::TraceParent;
+use keyway_dashboard::activity::{Activity, Outcome, RequestSummary};
+use keyway_dashboard::trace_parent::TraceParent;
 
 fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSettingsError> {
     TraceSettings::read(|name| {
@@ -20,13 +20,11 @@ fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSe
 }
 
 fn asked(parent: Option<&str>) -> RequestSummary {
-    RequestSummary {
-        server: Some(("p".to_owned(), "s".to_owned())),
-        by: "client".to_owned(),
-        method: "tools/call".to_owned(),
-        tool: Some("echo".to_owned()),
-        parent: parent.and_then(TraceParent::parse),
-    }
+    let mut asked = RequestSummary::new("client", "tools/call");
+    asked.server = Some(("p".to_owned(), "s".to_owned()));
+    asked.tool = Some("echo".to_owned());
+    asked.parent = parent.and_then(TraceParent::parse);
+    asked
 }
 
 /// A collector that keeps what it gets.

@@ -136,9 +136,9 @@ fn libraries(listed: &str) -> Vec<&str> {
     words.filter(|word| word.starts_with('/')).collect()
 }
 
-/// Mounts are the namespace's own, and go with it.
+/// Mounts are the namespace's own, and go with it. It begins in the home: npm installs nothing in `/`.
 const ENTER: &str = r#"mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && cd "$1" \
-    && root=$1 && shift && exec chroot "$root" "$@""#;
+    && root=$1 && shift && exec chroot "$root" sh -c 'cd "$HOME" && exec "$@"' sh "$@""#;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use keyway_gateway::dashboard::Reopening;
+use keyway_dashboard::Reopening;
 use keyway_gateway::gateway::Listener;
 use keyway_secret::shell_word;
 

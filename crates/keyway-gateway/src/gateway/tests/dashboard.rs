@@ -19,20 +19,20 @@ use url::Url;
 
 use super::client::Answer;
 use super::{Client, HELLO, Running};
-use crate::activity::Activity;
-use crate::administration::Administration;
-use crate::dashboard::{
-    ChangeCounter, Changes, Dashboard, DashboardBackend, ProbedServer, ServerId, ServerView, Tool,
-};
-use crate::gateway_token::TokenStore;
-use crate::token_use::TokenUses;
 use keyway_clients::clients::Homes;
 use keyway_clients::survey::Machine;
 use keyway_config::environment::Environment;
 use keyway_config::names::path_segment;
+use keyway_dashboard::activity::Activity;
+use keyway_dashboard::administration::Administration;
+use keyway_dashboard::{
+    ChangeCounter, Changes, Dashboard, DashboardBackend, ProbedServer, ServerId, ServerView, Tool,
+};
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{ServerState, State};
 use keyway_policy::Policies;
+use keyway_policy::TokenStore;
+use keyway_policy::TokenUses;
 use keyway_vault::{Folders, KeySources, Vault};
 
 mod management;

@@ -198,7 +198,7 @@ async fn a_server_that_does_not_close_delays_no_other() {
 
 /// Who uses the token `all`, and where the only server is.
 fn owner(running: &Running) -> (Principal, Route) {
-    let token = GatewayToken::for_test("all", None);
+    let token = token("all", None);
     let server = Arc::clone(&running.gateway.servers()[0]);
     (Principal::Token(Arc::new(token)), Route::One(server))
 }

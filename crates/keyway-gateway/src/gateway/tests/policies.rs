@@ -3,7 +3,7 @@
 use keyway::settings::{Settings, ToolRule};
 
 use super::*;
-use keyway_policy::Policies;
+use keyway_policy::{Policies, TokenStore};
 
 /// A gateway at which the client `test` may not call `add` of `a:one`.
 fn start() -> (Running, Arc<Policies>) {
@@ -162,10 +162,7 @@ async fn the_last_use_of_a_token_is_noted() {
     let uses = Arc::new(TokenUses::read(data.path()));
     let given = Arc::clone(&uses);
     let running = Running::start_with(&[], |gateway| gateway.with_token_uses(given));
-    let (used, unused) = (
-        GatewayToken::for_test("all", None),
-        GatewayToken::for_test("only-a", None),
-    );
+    let (used, unused) = (token("all", None), token("only-a", None));
     assert_eq!(uses.last(&used), None);
     running.session("all", "/mcp/a/one").await;
     assert!(uses.last(&used).is_some() && uses.last(&unused).is_none());

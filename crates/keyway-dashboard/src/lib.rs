@@ -5,6 +5,8 @@
 //! by a cookie; neither opens anything else of the gateway, and no gateway token opens the dashboard.
 
 mod actions;
+pub mod activity;
+pub mod administration;
 mod answers;
 mod backend;
 mod browser_session;
@@ -19,6 +21,8 @@ mod policy_actions;
 mod result;
 mod sessions;
 mod sparkline;
+mod timeouts;
+pub mod trace_parent;
 mod words;
 
 use std::sync::{Arc, OnceLock};
@@ -32,6 +36,7 @@ pub use self::backend::{
     Consent, DashboardBackend, ProbedServer, ServerId, ServerView, Tool, WantedBy,
 };
 pub use self::changes::{ChangeCounter, Changes};
+pub use self::timeouts::BUTTON_TIMEOUT;
 
 use self::browser_session::BrowserSession;
 use self::pages::Look;
@@ -258,6 +263,6 @@ impl Dashboard {
 
 /// How many browser windows are kept up to date at once.
 const MOST_STREAMS: usize = 32;
-const STYLE: &str = include_str!("dashboard/style.css");
-const SCRIPT: &str = include_str!("dashboard/script.js");
-const ICON: &str = include_str!("dashboard/icon.svg");
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+const ICON: &str = include_str!("icon.svg");

@@ -62,9 +62,26 @@ pub struct RequestSummary {
     pub parent: Option<TraceParent>,
 }
 
+impl RequestSummary {
+    /// A request of a client, of which no more is known.
+    #[must_use]
+    pub fn new(by: impl Into<String>, method: impl Into<String>) -> Self {
+        Self {
+            server: None,
+            by: by.into(),
+            method: method.into(),
+            tool: None,
+            parent: None,
+        }
+    }
+}
+
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "each way has its own words and codes wherever it is shown"
+)]
 pub enum Outcome {
     /// With a result.
     Done,
@@ -87,7 +104,8 @@ impl Outcome {
 }
 
 /// Reads out of an answer how a request ended; `code` is that of its error.
-pub(crate) fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
+#[must_use]
+pub fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
     if let Some(code) = code {
         return Outcome::Error(code);
     }
@@ -192,13 +210,13 @@ pub struct RequestRecorder {
 impl RequestRecorder {
     /// Says what a request to all servers is about.
     #[must_use]
-    pub(crate) fn with_target(mut self, target: Option<RequestTarget>) -> Self {
+    pub fn with_target(mut self, target: Option<RequestTarget>) -> Self {
         self.target = target;
         self
     }
 
     /// Finds out which of all servers the request went to.
-    pub(crate) fn resolve_server(&self, members: &AggregateMembers) {
+    pub fn resolve_server(&self, members: &AggregateMembers) {
         let target = self.target.as_ref();
         if let Some(server_id) = target.and_then(|it| members.server_of(it)) {
             let _first = self.server_id.set(server_id);

@@ -23,8 +23,8 @@ use super::paths::{self, DashboardRoute};
 use super::sessions::{Notice, PendingServer};
 use super::{Dashboard, answers, pages};
 use crate::administration::Administration;
-use crate::gateway_token::{TokenScope, is_token_name};
 use crate::timeouts::BUTTON_TIMEOUT;
+use keyway_policy::{TokenScope, is_token_name};
 
 impl Dashboard {
     /// Shows a page of these.

@@ -4,10 +4,9 @@
 //! cookies apart by host and path, not by port: any other server on this machine would be sent a
 //! cookie for `/`, and never gets a request for this path.
 
-use keyway_config::names::path_segment;
+use keyway_config::names::{decoded_segment, path_segment};
 
 use super::backend::ServerId;
-use crate::percent::decoded;
 
 /// A place of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +131,8 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
     }
     let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let id = |plugin: &str, name: &str| ServerId {
-        plugin: decoded(plugin),
-        name: decoded(name),
+        plugin: decoded_segment(plugin),
+        name: decoded_segment(name),
     };
     match parts.as_slice() {
         ["leave"] => Some(DashboardRoute::Leave),
@@ -142,13 +141,14 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
         ["tokens"] => Some(DashboardRoute::Tokens),
         ["add"] => Some(DashboardRoute::Add),
         ["clients"] => Some(DashboardRoute::Clients),
-        ["clients", name] => Some(DashboardRoute::Client(decoded(name))),
+        ["clients", name] => Some(DashboardRoute::Client(decoded_segment(name))),
         ["history"] => Some(DashboardRoute::History),
-        ["p", plugin] => Some(DashboardRoute::Plugin(decoded(plugin))),
+        ["p", plugin] => Some(DashboardRoute::Plugin(decoded_segment(plugin))),
         ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
-        ["s", plugin, name, "tool", tool] => {
-            Some(DashboardRoute::Tool(id(plugin, name), decoded(tool)))
-        }
+        ["s", plugin, name, "tool", tool] => Some(DashboardRoute::Tool(
+            id(plugin, name),
+            decoded_segment(tool),
+        )),
         ["s", plugin, name, word] => {
             Some(DashboardRoute::Act(id(plugin, name), Action::read(word)?))
         }

@@ -1,8 +1,8 @@
 //! What was asked lately, as a table.
 
 use crate::activity::ActivityEntry;
-use crate::dashboard::html::{Html, html};
-use crate::dashboard::words;
+use crate::html::{Html, html};
+use crate::words;
 
 /// Shows requests, latest first.
 pub(super) fn table<'a>(entries: impl Iterator<Item = &'a ActivityEntry>) -> Html {

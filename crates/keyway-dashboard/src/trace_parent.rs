@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 
-use crate::hex::bytes;
+use keyway_secret::hex::read as bytes;
 
 /// A `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use keyway_secret::escaped;
 
 use super::parts::mark;
 use super::{Look, Region};
-use crate::dashboard::backend::ServerView;
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, Lines, Ticked, html};
-use crate::dashboard::paths::{self, Action};
-use crate::dashboard::words;
+use crate::backend::ServerView;
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, Lines, Ticked, html};
+use crate::paths::{self, Action};
+use crate::words;
 
 /// The question about one server, on its own page.
 pub(super) fn one(view: &ServerView, question: &Question, browser: &BrowserSession) -> Html {

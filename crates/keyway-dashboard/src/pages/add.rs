@@ -4,10 +4,10 @@ use keyway_code::Code;
 use keyway_mcp::states::State;
 
 use super::parts::mark;
-use crate::dashboard::backend::ProbedServer;
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, Ticked, html};
-use crate::dashboard::sessions::PendingServer;
+use crate::backend::ProbedServer;
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, Ticked, html};
+use crate::sessions::PendingServer;
 
 pub(super) fn page(pending: Option<&PendingServer>, browser: &BrowserSession) -> Html {
     let body = match pending {

@@ -6,12 +6,12 @@ use keyway::sign_in::SignIn;
 
 use super::parts::{badge, bar, buttons, element, facts};
 use super::{Look, Region, activity, approval, policy};
-use crate::dashboard::backend::ServerView;
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, Ticked, html};
-use crate::dashboard::paths;
-use crate::dashboard::sparkline::sparkline;
-use crate::dashboard::words;
+use crate::backend::ServerView;
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, Ticked, html};
+use crate::paths;
+use crate::sparkline::sparkline;
+use crate::words;
 use keyway_mcp::states::ServerState;
 
 pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {

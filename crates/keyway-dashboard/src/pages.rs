@@ -31,7 +31,7 @@ use super::sessions::{Notice, PendingServer};
 use super::{Reopening, answers};
 use crate::activity::ActivityEntry;
 use crate::administration::ClientView;
-use crate::gateway_token::GatewayToken;
+use keyway_policy::GatewayToken;
 
 /// Everything that pages are made of, at one moment.
 #[derive(Debug)]

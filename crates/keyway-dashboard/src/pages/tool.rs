@@ -2,12 +2,12 @@
 
 use super::parts::{mark, problem};
 use super::{Look, policy};
-use crate::dashboard::backend::{ServerView, Tool};
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::form::fields;
-use crate::dashboard::html::{Html, Lines, html};
-use crate::dashboard::paths;
-use crate::dashboard::result::{Called, LastCall};
+use crate::backend::{ServerView, Tool};
+use crate::browser_session::BrowserSession;
+use crate::form::fields;
+use crate::html::{Html, Lines, html};
+use crate::paths;
+use crate::result::{Called, LastCall};
 use keyway_mcp::schema::Schema;
 
 pub(super) fn page(look: &Look, view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {

@@ -6,12 +6,12 @@ use keyway_code::Code;
 use keyway_config::method::Method;
 use keyway_config::names::server_id;
 
-use crate::dashboard::backend::{ServerId, ServerView};
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::form::MARK;
-use crate::dashboard::html::{Html, Ticked, html};
-use crate::dashboard::paths::{self, Action};
-use crate::dashboard::words;
+use crate::backend::{ServerId, ServerView};
+use crate::browser_session::BrowserSession;
+use crate::form::MARK;
+use crate::html::{Html, Ticked, html};
+use crate::paths::{self, Action};
+use crate::words;
 use keyway_mcp::states::{Reason, State};
 
 /// The field that says which session a form belongs to.
@@ -231,7 +231,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A server that nothing was tried with yet.
-    pub(in crate::dashboard::pages) fn untried(state: ServerState) -> ServerView {
+    pub(in crate::pages) fn untried(state: ServerState) -> ServerView {
         let mut diagnosis = Diagnosis::new("p", "s");
         diagnosis.transport = Some(Transport::Http);
         diagnosis.method = Some(Method::Static);

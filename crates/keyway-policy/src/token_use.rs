@@ -53,7 +53,7 @@ impl TokenUses {
     }
 
     /// Notes that a token is used now.
-    pub(crate) fn note(&self, token: &GatewayToken, now: SystemTime) {
+    pub fn note(&self, token: &GatewayToken, now: SystemTime) {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
         let mut noted = self.lock();
         let before = noted.uses.insert(token.hash(), now);
@@ -63,7 +63,7 @@ impl TokenUses {
     /// Stores what was noted, once a minute at most.
     ///
     /// Cancel safety: the file is written to its end.
-    pub(crate) async fn store_if_due(self: &Arc<Self>) {
+    pub async fn store_if_due(self: &Arc<Self>) {
         let is_due = {
             let noted = self.lock();
             let is_old = noted

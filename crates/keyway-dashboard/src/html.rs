@@ -41,7 +41,7 @@ impl FromIterator<Self> for Html {
 /// Fills the places of a template, which are written `{}`; attributes stand in double quotes.
 macro_rules! html {
     ($template:literal $(, $part:expr)* $(,)?) => {
-        $crate::dashboard::html::fill($template, &[$(&$part),*])
+        $crate::html::fill($template, &[$(&$part),*])
     };
 }
 pub(super) use html;

@@ -258,6 +258,23 @@ pub struct Consent {
     pub wanted_by: WantedBy,
 }
 
+impl Consent {
+    /// A page of an issuer.
+    #[must_use]
+    pub fn new(page: Url, issuer: String, ends_at: Instant, wanted_by: WantedBy) -> Self {
+        Self {
+            page,
+            issuer,
+            client: None,
+            scopes: Vec::new(),
+            new_scopes: Vec::new(),
+            code: None,
+            ends_at,
+            wanted_by,
+        }
+    }
+}
+
 /// What asked for a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -287,6 +304,23 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// Returns the same tool with every text and value rewritten. Rules still know it by its digest.
+    #[must_use]
+    pub fn rewritten(
+        &self,
+        text: impl Fn(&str) -> String,
+        value: impl Fn(&Value) -> Value,
+    ) -> Self {
+        Self {
+            name: text(&self.name),
+            title: self.title.as_deref().map(&text),
+            description: self.description.as_deref().map(&text),
+            schema: value(&self.schema),
+            annotations: value(&self.annotations),
+            digest: self.digest,
+        }
+    }
+
     /// Reads a tool as a server describes it; `None` if it has no name.
     #[must_use]
     pub fn read(raw: &RawValue) -> Option<Self> {

@@ -6,8 +6,8 @@ use keyway::events::{Event, Kind};
 
 use super::{Look, Region};
 use crate::activity::{ActivityEntry, Outcome};
-use crate::dashboard::html::{Html, html};
-use crate::dashboard::words;
+use crate::html::{Html, html};
+use crate::words;
 use keyway_mcp::jsonrpc::TOOL_DENIED;
 
 pub(super) fn page(look: &Look) -> Html {

@@ -6,17 +6,17 @@ use keyway::events::rfc3339;
 use keyway_secret::Secret;
 
 use super::parts::{copied, mark, servers_to_choose};
-use crate::dashboard::backend::ServerView;
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, html};
-use crate::gateway_token::{GatewayToken, TokenScope};
+use crate::backend::ServerView;
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, html};
+use keyway_policy::{GatewayToken, TokenScope};
 
 /// A token that was just issued, and where it is used.
 #[derive(Debug)]
-pub(in crate::dashboard) struct IssuedToken<'a> {
-    pub(in crate::dashboard) name: &'a str,
-    pub(in crate::dashboard) token: &'a Secret<String>,
-    pub(in crate::dashboard) url: String,
+pub(crate) struct IssuedToken<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) token: &'a Secret<String>,
+    pub(crate) url: String,
 }
 
 pub(super) fn page(

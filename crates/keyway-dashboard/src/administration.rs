@@ -18,8 +18,8 @@ use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 use keyway_vault::VaultError;
 use thiserror::Error;
 
-use crate::gateway_token::{GatewayToken, IssueError, TokenScope, TokenStore};
-use crate::token_use::TokenUses;
+use keyway_policy::TokenUses;
+use keyway_policy::{GatewayToken, IssueError, TokenScope, TokenStore};
 
 /// Tokens, servers of the person's own, and clients' files.
 #[derive(Debug)]

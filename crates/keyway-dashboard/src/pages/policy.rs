@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use super::Look;
 use super::parts::mark;
-use crate::dashboard::backend::{ServerView, Tool};
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, html};
-use crate::dashboard::paths::{self, Action};
-use crate::dashboard::words;
+use crate::backend::{ServerView, Tool};
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, html};
+use crate::paths::{self, Action};
+use crate::words;
 use keyway_policy::{Policies, RuleView, ToolQuestion, ToolState};
 
 /// The calls that wait, of all servers; empty where none does.

@@ -7,10 +7,10 @@ use keyway_secret::shell_word;
 
 use super::parts::{copied, mark, servers_to_choose};
 use crate::administration::{ClientView, shown};
-use crate::dashboard::backend::{ServerId, ServerView};
-use crate::dashboard::browser_session::BrowserSession;
-use crate::dashboard::html::{Html, Lines, html};
-use crate::dashboard::paths;
+use crate::backend::{ServerId, ServerView};
+use crate::browser_session::BrowserSession;
+use crate::html::{Html, Lines, html};
+use crate::paths;
 
 pub(super) fn list(found: &[ClientView], browser: &BrowserSession) -> Html {
     let here: Html = found.iter().map(|it| item(it, browser)).collect();
@@ -55,9 +55,9 @@ fn item(view: &ClientView, browser: &BrowserSession) -> Html {
 
 /// What is to be written into a client's file, and for which servers.
 #[derive(Debug)]
-pub(in crate::dashboard) struct Preview<'a> {
-    pub(in crate::dashboard) work: &'a Installation,
-    pub(in crate::dashboard) servers: &'a [ServerId],
+pub(crate) struct Preview<'a> {
+    pub(crate) work: &'a Installation,
+    pub(crate) servers: &'a [ServerId],
 }
 
 pub(super) fn page(
@@ -172,6 +172,6 @@ fn installed(view: &ClientView, at: &str, browser: &BrowserSession) -> Html {
 }
 
 /// How a form names a server.
-pub(in crate::dashboard) fn value(id: &ServerId) -> String {
+pub(crate) fn value(id: &ServerId) -> String {
     server_id(&id.plugin, &id.name)
 }
