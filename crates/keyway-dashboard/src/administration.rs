@@ -18,6 +18,7 @@ use keyway_secret::{Clock as _, Secret, SystemClock, printable};
 use keyway_vault::VaultError;
 use thiserror::Error;
 
+use crate::backend::ServerId;
 use keyway_policy::TokenUses;
 use keyway_policy::{GatewayToken, IssueError, TokenScope, TokenStore};
 
@@ -29,6 +30,22 @@ pub struct Administration {
     data: PathBuf,
     program: String,
     machine: Machine<'static>,
+}
+
+/// A token that a person asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum WantedToken {
+    /// For a client; without a list it opens every server.
+    Client {
+        name: String,
+        servers: Option<Vec<TokenScope>>,
+    },
+    /// For a job without a person: one server, with the sign-in of one account.
+    Service {
+        name: String,
+        server: ServerId,
+        account: String,
+    },
 }
 
 /// Why a server was not added.
@@ -86,12 +103,16 @@ impl Administration {
     }
 
     /// Issues a token, which the caller shows once.
-    pub(crate) fn issue(
-        &self,
-        name: &str,
-        servers: Option<Vec<TokenScope>>,
-    ) -> Result<Secret<String>, IssueError> {
-        TokenStore::new(&self.vault)?.issue(name, servers, SystemClock.wall())
+    pub(crate) fn issue(&self, wanted: &WantedToken) -> Result<Secret<String>, IssueError> {
+        let (store, now) = (TokenStore::new(&self.vault)?, SystemClock.wall());
+        match wanted {
+            WantedToken::Client { name, servers } => store.issue(name, servers.clone(), now),
+            WantedToken::Service {
+                name,
+                server,
+                account,
+            } => store.issue_service(name, (&server.plugin, &server.name), account, now),
+        }
     }
 
     /// Revokes a token; says whether there was one.

@@ -22,7 +22,7 @@ use super::pages::{IssuedToken, Preview, server_value};
 use super::paths::{self, DashboardRoute};
 use super::sessions::{Notice, PendingServer};
 use super::{Dashboard, answers, pages};
-use crate::administration::Administration;
+use crate::administration::{Administration, WantedToken};
 use crate::timeouts::BUTTON_TIMEOUT;
 use keyway_policy::{TokenScope, is_token_name};
 
@@ -72,6 +72,7 @@ impl Dashboard {
             (DashboardRoute::Tokens, "revoke") => self.revoke_token(browser, &fields).await,
             (DashboardRoute::Add, "probe") => self.probe_server(browser, &mut fields).await,
             (DashboardRoute::Add, "save") => self.add_server(browser, fields).await,
+            (DashboardRoute::Add, "program") => self.add_program(browser, &fields).await,
             (DashboardRoute::Add, "discard") => {
                 self.sessions.set_pending(browser.cookie(), None);
                 answers::see(&format!("{}/add", browser.base()))
@@ -123,30 +124,20 @@ impl Dashboard {
     /// Issues a token, and shows it in the answer itself: no page that is loaded later has it.
     async fn issue_token(&self, browser: &BrowserSession, fields: &Fields) -> Reply {
         let name = field(fields, "name").unwrap_or_default().to_owned();
-        let scopes: Option<Vec<TokenScope>> = match field(fields, "scope") {
-            Some("all") => None,
-            _ => Some(chosen(fields).filter_map(TokenScope::read).collect()),
+        let wanted = match wanted_token(&name, fields) {
+            Ok(wanted) => wanted,
+            Err(message) => {
+                let notice = bad(message.to_owned(), "fill in the form again");
+                return self.show_tokens(browser, None, Some(&notice)).await;
+            }
         };
-        let refused = match &scopes {
-            _ if !is_token_name(&name) => Some("a name has at most 64 characters and no spaces"),
-            Some(none) if none.is_empty() => Some("choose what the token opens"),
-            _ => None,
-        };
-        if let Some(message) = refused {
-            let notice = bad(message.to_owned(), "fill in the form again");
-            return self.show_tokens(browser, None, Some(&notice)).await;
-        }
-        let path = match scopes.as_deref() {
-            Some([only]) => only.only_server().map(|(plugin, server)| {
-                let id = ServerId::new(plugin, server);
-                paths::server("", &id).trim_start_matches("/s").to_owned()
-            }),
-            _ => None,
-        };
+        let path = only_server(&wanted).map(|id| {
+            let path = paths::server("", &id);
+            path.trim_start_matches("/s").to_owned()
+        });
         let port = self.port.get().copied().unwrap_or_default();
         let url = format!("http://127.0.0.1:{port}/mcp{}", path.unwrap_or_default());
-        let of = name.clone();
-        match self.blocking(move |it| it.issue(&of, scopes)).await {
+        match self.blocking(move |it| it.issue(&wanted)).await {
             Some(Ok(token)) => {
                 let name = name.as_str();
                 let issued = IssuedToken {
@@ -225,13 +216,40 @@ impl Dashboard {
             }
             server = server.with_header(header, value);
         }
+        self.add(browser, server).await
+    }
+
+    /// Adds a program, word by word as it was typed. Nothing of it runs before it is approved on the
+    /// page that this leads to.
+    async fn add_program(&self, browser: &BrowserSession, fields: &Fields) -> Reply {
+        let typed = field(fields, "command").unwrap_or_default();
+        let words: Vec<String> = typed
+            .lines()
+            .map(|line| line.trim_end_matches('\r').to_owned())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let name = field(fields, "name").map(str::trim);
+        let name = name.filter(|name| !name.is_empty());
+        match NewServer::program(name, &words) {
+            Some(server) => self.add(browser, server).await,
+            None => {
+                let hint = "write the program on the first line";
+                let notice = bad("that is not a command".to_owned(), hint);
+                self.sessions.tell(browser.cookie(), notice);
+                answers::see(&format!("{}/add", browser.base()))
+            }
+        }
+    }
+
+    /// Adds a server to the person's own plugin, and leads to its page.
+    async fn add(&self, browser: &BrowserSession, server: NewServer) -> Reply {
         let id = ServerId::new(OWN_PLUGIN, server.name());
         match self.blocking(move |it| it.add(&server)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 let notice = bad(error.to_string(), "give another name");
                 self.sessions.tell(browser.cookie(), notice);
-                return to_form;
+                return answers::see(&format!("{}/add", browser.base()));
             }
             None => return pages::not_found(browser),
         }
@@ -366,6 +384,49 @@ impl Dashboard {
         let administration = Arc::clone(self.administration.as_ref()?);
         let done = tokio::task::spawn_blocking(move || work(&administration));
         done.await.ok()
+    }
+}
+
+/// Reads which token a form asks for, or why there is none like that.
+fn wanted_token(name: &str, fields: &Fields) -> Result<WantedToken, &'static str> {
+    if !is_token_name(name) {
+        return Err("a name has at most 64 characters and no spaces");
+    }
+    let servers: Option<Vec<TokenScope>> = match field(fields, "scope") {
+        Some("all") => None,
+        _ => Some(chosen(fields).filter_map(TokenScope::read).collect()),
+    };
+    if servers.as_ref().is_some_and(Vec::is_empty) {
+        return Err("choose what the token opens");
+    }
+    let client = WantedToken::Client {
+        name: name.to_owned(),
+        servers,
+    };
+    let account = field(fields, "account").map(str::trim).unwrap_or_default();
+    if account.is_empty() {
+        return Ok(client);
+    }
+    let server = only_server(&client);
+    let server = server.ok_or("a token for an account opens one server: choose one")?;
+    Ok(WantedToken::Service {
+        name: name.to_owned(),
+        server,
+        account: account.to_owned(),
+    })
+}
+
+/// Returns the server that a token opens, if it is one alone.
+fn only_server(wanted: &WantedToken) -> Option<ServerId> {
+    match wanted {
+        WantedToken::Service { server, .. } => Some(server.clone()),
+        WantedToken::Client { servers, .. } => match servers.as_deref()? {
+            [only] => {
+                let (plugin, server) = only.only_server()?;
+                Some(ServerId::new(plugin, server))
+            }
+            _ => None,
+        },
     }
 }
 

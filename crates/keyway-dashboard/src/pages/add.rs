@@ -1,4 +1,4 @@
-//! A server that a person adds by its address: first it is looked at, then it is added.
+//! A server that a person adds: by its address, where it is looked at first, or as a program.
 
 use keyway_code::Code;
 use keyway_mcp::states::State;
@@ -18,7 +18,22 @@ pub(super) fn page(pending: Option<&PendingServer>, browser: &BrowserSession) ->
              <div class=\"field\"><label for=\"url\">Address of the MCP server</label>\
              <input id=\"url\" name=\"url\" type=\"url\" required autocomplete=\"off\" \
              placeholder=\"https://mcp.example.com/mcp\"></div>\
-             <button class=\"main\" name=\"do\" value=\"probe\">Look at it</button></form>",
+             <button class=\"main\" name=\"do\" value=\"probe\">Look at it</button></form>\
+             <form method=\"post\" action=\"{}/add\" class=\"call\">{}\
+             <details><summary>It is a program on this machine</summary>\
+             <div class=\"field\"><label for=\"command\">Program and arguments</label>\
+             <p class=\"hint\" id=\"command-hint\">One on each line, the program first. It runs only \
+             after you have approved it on the next page.</p>\
+             <textarea id=\"command\" name=\"command\" rows=\"4\" required spellcheck=\"false\" \
+             placeholder=\"npx&#10;-y&#10;@modelcontextprotocol/server-everything\" \
+             aria-describedby=\"command-hint\"></textarea></div>\
+             <div class=\"field\"><label for=\"program-name\">Name</label>\
+             <p class=\"hint\" id=\"program-name-hint\">Without one, the command gives it.</p>\
+             <input id=\"program-name\" name=\"name\" maxlength=\"64\" autocomplete=\"off\" \
+             aria-describedby=\"program-name-hint\"></div>\
+             <button class=\"main\" name=\"do\" value=\"program\">Add program</button></details></form>",
+            browser.base(),
+            mark(browser),
             browser.base(),
             mark(browser),
         ),

@@ -51,6 +51,13 @@ pub(super) fn page(
          These servers</label>{}\
          <label class=\"choice\"><input type=\"radio\" name=\"scope\" value=\"all\"> \
          Every server of this gateway, also later ones</label></fieldset>\
+         <details><summary>It is for a job without a person</summary>\
+         <div class=\"field\"><label for=\"token-account\">Account</label>\
+         <p class=\"hint\" id=\"token-account-hint\">A service account uses the sign-in of this \
+         account, as given to <code>keyway login --account</code>, and no other. It opens one server \
+         and asks no person.</p>\
+         <input id=\"token-account\" name=\"account\" maxlength=\"64\" autocomplete=\"off\" \
+         aria-describedby=\"token-account-hint\"></div></details>\
          <div class=\"buttons\"><button class=\"main\" name=\"do\" value=\"new\">Make token</button>\
          </div></form></section>",
         issued.map(shown_once),

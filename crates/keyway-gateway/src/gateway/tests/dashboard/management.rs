@@ -37,6 +37,7 @@ async fn no_form_of_these_pages_counts_without_the_mark_of_its_session() {
         ("/tokens", "do=revoke&name=a"),
         ("/add", "do=probe&url=http://127.0.0.1:1/mcp"),
         ("/add", "do=save"),
+        ("/add", "do=program&command=touch"),
         ("/clients/codex", "do=write&server=p:s"),
         ("/clients/codex", "do=undo&entry=s"),
         ("/s/p/s/variable", "name=A&value=b"),
@@ -96,6 +97,65 @@ async fn a_token_is_in_the_one_answer_to_its_form_and_on_no_page_after_it() {
     assert_eq!(house.tokens(), ["ci Some(1)"]);
     house.form("/tokens", &pass, "do=revoke&name=ci").await;
     assert_eq!(house.tokens(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_token_for_an_account_opens_one_server_with_that_sign_in_alone() {
+    let house = House::start();
+    let pass = house.enter().await;
+    for body in [
+        "do=new&name=job&scope=all&account=bot",
+        "do=new&name=job&scope=some&account=bot",
+        "do=new&name=job&scope=some&server=p:s&server=p:t&account=bot",
+        "do=new&name=job&scope=some&server=p:*&account=bot",
+    ] {
+        let refused = house.form("/tokens", &pass, body).await;
+        assert!(refused.body.contains("notice bad"), "{body}");
+        assert_eq!(house.tokens(), [""; 0], "{body}");
+    }
+    let body = "do=new&name=job&scope=some&server=p:s&account=bot";
+    let made = house.form("/tokens", &pass, body).await;
+    assert!(made.body.contains("/mcp/p/s</code>"), "{}", made.body);
+    let tokens = TokenStore::new(&house.vault).unwrap().list().unwrap();
+    assert_eq!(tokens[0].account(), Some("bot"));
+    assert!(tokens[0].opens("p", "s") && !tokens[0].opens("p", "t"));
+    let page = house.get("/tokens", &pass).await.body;
+    assert!(page.contains("p:s as bot"), "{page}");
+    // Without an account it is a client's.
+    let body = "do=new&name=person&scope=some&server=p:s&account=%20";
+    house.form("/tokens", &pass, body).await;
+    let tokens = TokenStore::new(&house.vault).unwrap().list().unwrap();
+    assert_eq!(tokens[1].account(), None);
+}
+
+#[tokio::test]
+async fn a_program_is_added_word_by_word_and_nothing_of_it_runs() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let witness = house.home.path().join("ran");
+    for body in ["do=program&command=", "do=program&command=%0D%0A%0D%0A"] {
+        house.form("/add", &pass, body).await;
+        let page = house.get("/add", &pass).await.body;
+        assert!(page.contains("that is not a command"), "{page}");
+    }
+    let words = format!(
+        "do=program&name=mine&command=touch%0D%0Aa%20b;%20$(c)%0D%0A{}%0D%0A",
+        witness.display(),
+    );
+    let added = house.form("/add", &pass, &words);
+    // The servers of this backend never change: the wait for the new one is cut short.
+    tokio::time::pause();
+    let added = added.await;
+    tokio::time::resume();
+    assert_eq!(added.status, 303);
+    let file = house.home.path().join("keyway/data/own/.mcp.json");
+    let entries: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let entry = &entries["mcpServers"]["mine"];
+    assert_eq!(entry["command"], "touch");
+    let args = serde_json::json!(["a b; $(c)", witness.display().to_string()]);
+    assert_eq!(entry["args"], args);
+    assert_eq!(house.done(), [""; 0]);
+    assert!(!witness.exists());
 }
 
 #[tokio::test]
