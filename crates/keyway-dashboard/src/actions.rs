@@ -1,5 +1,8 @@
 //! What a person does: every change is a form that our own page sent, and ends on a page.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use keyway::approval::Answer;
@@ -86,6 +89,19 @@ impl Dashboard {
                 };
                 let approved = self.backend.approve(id, digest, answer).await;
                 approved.map(|()| Some(words::approved(answer).to_owned()))
+            }
+            Action::Record => {
+                let (backend, server) = (Arc::clone(&self.backend), id.clone());
+                let mask = Arc::new(move |text: &str| backend.mask(&server, text));
+                let messages = self.activity.messages();
+                messages.record(id.clone(), mask, Instant::now());
+                Ok(Some("Messages of this server are recorded.".to_owned()))
+            }
+            Action::Forget => {
+                self.activity.messages().stop();
+                Ok(Some(
+                    "Nothing is recorded, and what was is gone.".to_owned(),
+                ))
             }
             // They are told apart before.
             Action::Rule | Action::LookAt | Action::SetVariable => {

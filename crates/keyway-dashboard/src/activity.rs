@@ -10,6 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
+use crate::backend::ServerId;
+use crate::message_log::MessageLog;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::{AggregateMembers, RequestTarget};
 use keyway_secret::{Clock as _, SystemClock};
@@ -23,6 +25,7 @@ pub struct Activity {
     /// `Relaxed`: a number to show, which guards no other data.
     under_way: AtomicUsize,
     sink: Option<Box<dyn ActivitySink>>,
+    messages: MessageLog,
 }
 
 /// Takes entries as requests end. Must not block: it is called where an answer is written.
@@ -104,8 +107,7 @@ impl Outcome {
 }
 
 /// Reads out of an answer how a request ended; `code` is that of its error.
-#[must_use]
-pub fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
+fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
     if let Some(code) = code {
         return Outcome::Error(code);
     }
@@ -129,6 +131,7 @@ impl Default for Activity {
             count: watch::Sender::new(0),
             under_way: AtomicUsize::new(0),
             sink: None,
+            messages: MessageLog::default(),
         }
     }
 }
@@ -153,7 +156,14 @@ impl Activity {
             target: None,
             server_id: OnceLock::new(),
             outcome: OnceLock::new(),
+            asked: None,
+            answered: OnceLock::new(),
         }
+    }
+
+    /// Returns the messages of the one server whose messages are recorded, if any.
+    pub(crate) const fn messages(&self) -> &MessageLog {
+        &self.messages
     }
 
     /// Returns how many requests are not answered yet.
@@ -205,6 +215,9 @@ pub struct RequestRecorder {
     /// Where the request went, where all servers were asked.
     server_id: OnceLock<(String, String)>,
     outcome: OnceLock<Outcome>,
+    /// The messages themselves, only while those of a server are recorded.
+    asked: Option<Frame>,
+    answered: OnceLock<Frame>,
 }
 
 impl RequestRecorder {
@@ -215,12 +228,27 @@ impl RequestRecorder {
         self
     }
 
+    /// Shows it the request, which it keeps only if the messages of a server are recorded.
+    #[must_use]
+    pub fn with_request(mut self, frame: &Frame) -> Self {
+        self.asked = self.activity.messages.is_on().then(|| frame.clone());
+        self
+    }
+
     /// Finds out which of all servers the request went to.
     pub fn resolve_server(&self, members: &AggregateMembers) {
         let target = self.target.as_ref();
         if let Some(server_id) = target.and_then(|it| members.server_of(it)) {
             let _first = self.server_id.set(server_id);
         }
+    }
+
+    /// Says how it ended by its answer; `code` is that of an error. The first word counts.
+    pub fn answered(&self, answer: &Frame, code: Option<i64>) {
+        if self.asked.is_some() {
+            let _first = self.answered.set(answer.clone());
+        }
+        self.end(outcome(answer, code));
     }
 
     /// Says how it ended; the first word counts.
@@ -236,6 +264,12 @@ impl Drop for RequestRecorder {
         };
         self.activity.under_way.fetch_sub(1, Ordering::Relaxed);
         request.server = request.server.or_else(|| self.server_id.take());
+        if let (Some(asked), Some((plugin, name))) = (&self.asked, &request.server) {
+            let server = ServerId::new(plugin, name);
+            let about = (self.at, request.by.as_str(), request.method.as_str());
+            let answer = self.answered.get();
+            self.activity.messages.keep(&server, about, (asked, answer));
+        }
         self.activity.record(ActivityEntry {
             at: self.at,
             request,

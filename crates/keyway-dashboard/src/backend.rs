@@ -114,6 +114,9 @@ pub trait DashboardBackend: Send + Sync + Debug {
         None
     }
 
+    /// Masks in a text what is confidential of a server: its tokens, and the values of its variables.
+    fn mask(&self, server: &ServerId, text: &str) -> String;
+
     /// Returns what happened since the gateway started, latest first.
     fn history(&self) -> Vec<Event> {
         Vec::new()

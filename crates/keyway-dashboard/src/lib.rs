@@ -15,6 +15,7 @@ mod form;
 mod html;
 mod live;
 mod management;
+mod message_log;
 mod pages;
 mod paths;
 mod policy_actions;
@@ -257,6 +258,7 @@ impl Dashboard {
             recent: self.activity.recent(),
             policies: self.policies.clone(),
             history: self.backend.history(),
+            activity: Arc::clone(&self.activity),
         }
     }
 }

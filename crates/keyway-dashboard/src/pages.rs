@@ -5,6 +5,7 @@ mod add;
 mod approval;
 mod clients;
 mod history;
+mod messages;
 mod overview;
 mod parts;
 mod policy;
@@ -29,7 +30,7 @@ use super::html::{Html, html};
 use super::paths::DashboardRoute;
 use super::sessions::{Notice, PendingServer};
 use super::{Reopening, answers};
-use crate::activity::ActivityEntry;
+use crate::activity::{Activity, ActivityEntry};
 use crate::administration::ClientView;
 use keyway_policy::GatewayToken;
 
@@ -42,6 +43,8 @@ pub(super) struct Look {
     pub(super) policies: Option<Arc<Policies>>,
     /// Latest first.
     pub(super) history: Vec<Event>,
+    /// For the messages of one server, if they are recorded.
+    pub(super) activity: Arc<Activity>,
 }
 
 impl Look {

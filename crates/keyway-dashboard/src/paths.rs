@@ -63,6 +63,10 @@ pub(super) enum Action {
     LookAt,
     /// Stores a variable.
     SetVariable,
+    /// Records its messages from now on.
+    Record,
+    /// Stops that, and forgets them.
+    Forget,
 }
 
 impl Action {
@@ -76,6 +80,8 @@ impl Action {
             Self::Rule => "rule",
             Self::LookAt => "look",
             Self::SetVariable => "variable",
+            Self::Record => "record",
+            Self::Forget => "forget",
         }
     }
 
@@ -89,6 +95,8 @@ impl Action {
             Self::Rule,
             Self::LookAt,
             Self::SetVariable,
+            Self::Record,
+            Self::Forget,
         ];
         all.into_iter().find(|action| action.as_str() == word)
     }

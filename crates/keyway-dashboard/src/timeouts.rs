@@ -6,6 +6,9 @@ use std::time::Duration;
 /// under way.
 pub const BUTTON_TIMEOUT: Duration = Duration::from_secs(6);
 
+/// How long messages of a server are recorded at most.
+pub(crate) const MESSAGE_LOG_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
 /// How long a link to the dashboard works.
 pub(crate) const LINK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 

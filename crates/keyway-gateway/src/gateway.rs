@@ -371,7 +371,8 @@ impl Gateway {
         let recorder = self.activity.begin(summary);
         let target = || RequestTarget::of(method, envelope.params?.get());
         let target = served.is_none().then(target).flatten();
-        Some(Arc::new(recorder.with_target(target)))
+        let recorder = recorder.with_target(target);
+        Some(Arc::new(recorder.with_request(&message.frame)))
     }
 }
 

@@ -207,6 +207,7 @@ mod tests {
             recent: Vec::new(),
             policies: None,
             history: Vec::new(),
+            activity: std::sync::Arc::default(),
         };
         let shown = summary(&look);
         for part in [

@@ -9,7 +9,7 @@ use keyway_config::method::Method;
 
 use super::overview::latency;
 use super::parts::{badge, bar, button, buttons, facts, mark};
-use super::{Look, Region, activity, approval, policy};
+use super::{Look, Region, activity, approval, messages, policy};
 use crate::backend::{Consent, ServerView, Tool, WantedBy};
 use crate::browser_session::BrowserSession;
 use crate::html::{Html, Lines, Link, Ticked, html};
@@ -22,13 +22,14 @@ use url::Url;
 pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> {}</p>\n\
-         {}{}\n{}\n<section><h2>Activity</h2>{}</section>\n{}",
+         {}{}\n{}\n<section><h2>Activity</h2>{}</section>\n{}\n{}",
         browser.base(),
         view.id.plugin,
         policy::questions(look, browser),
         state(look, view, browser),
         tools(look, view, browser),
         recent(look, view),
+        messages::section(look, view, browser),
         log(view),
     )
 }

@@ -18,7 +18,6 @@ use super::reply::{self, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
 use super::routes::Route;
 use super::session_store::SessionKind;
 use super::upstream_connection::{CloseOnDrop, Delivery};
-use keyway_dashboard::activity;
 use keyway_mcp::jsonrpc::INVALID_REQUEST;
 use keyway_mcp::version::{LEGACY, NEWEST_LEGACY};
 
@@ -101,7 +100,7 @@ impl Gateway {
             return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
         };
         if let Some(recorder) = &message.recorder {
-            recorder.end(activity::outcome(&frame, code));
+            recorder.answered(&frame, code);
         }
         let body = reply::message(StatusCode::OK, frame.bytes().clone());
         let is_accepted = code.is_none() && frame.envelope().is_ok_and(|it| it.result.is_some());

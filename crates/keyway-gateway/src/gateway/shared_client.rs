@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::client_message::{bounded, tool_name};
 use super::upstream_connection::code_of;
 use super::{Gateway, ServedServer};
-use keyway_dashboard::activity::{self, Outcome, RequestRecorder, RequestSummary};
+use keyway_dashboard::activity::{Outcome, RequestRecorder, RequestSummary};
 use keyway_mcp::bridge::traffic_observer::TrafficObserver;
 use keyway_mcp::jsonrpc::LOCAL_ERROR;
 
@@ -32,14 +32,23 @@ impl SharedClient {
         })
     }
 
-    fn end(&self, id: &RequestId, outcome: Outcome) {
+    /// Notes how a request ended, by its answer or without one.
+    fn end(&self, id: &RequestId, answer: Option<(&Frame, Option<i64>)>) {
         let Some((recorder, begun)) = self.lock().remove(id) else {
             return;
         };
-        recorder.end(outcome);
-        let took = begun.elapsed();
-        self.gateway.metrics.run.answered(took);
-        if outcome == Outcome::Error(LOCAL_ERROR) {
+        let failed = match answer {
+            Some((frame, code)) => {
+                recorder.answered(frame, code);
+                code == Some(LOCAL_ERROR)
+            }
+            None => {
+                recorder.end(Outcome::Error(LOCAL_ERROR));
+                true
+            }
+        };
+        self.gateway.metrics.run.answered(begun.elapsed());
+        if failed {
             self.gateway.metrics.run.failed();
         }
     }
@@ -70,7 +79,7 @@ impl TrafficObserver for SharedClient {
             .flatten();
         let mut waiting = self.lock();
         if waiting.len() < MOST_WAITING {
-            let recorder = self.gateway.activity.begin(summary);
+            let recorder = self.gateway.activity.begin(summary).with_request(frame);
             let before = waiting.insert(id, (recorder, Instant::now()));
             drop(waiting);
             drop(before);
@@ -79,14 +88,14 @@ impl TrafficObserver for SharedClient {
 
     fn client_received(&self, event: &Event) {
         match event {
-            Event::Failed { id, .. } => self.end(id, Outcome::Error(LOCAL_ERROR)),
+            Event::Failed { id, .. } => self.end(id, None),
             Event::Frame(frame) => {
                 let Ok(envelope) = frame.envelope() else {
                     return;
                 };
                 if let Some(id) = envelope.id().filter(|_| envelope.method.is_none()) {
                     let code = code_of(&envelope);
-                    self.end(&id, activity::outcome(frame, code));
+                    self.end(&id, Some((frame, code)));
                 }
             }
             _ => {}

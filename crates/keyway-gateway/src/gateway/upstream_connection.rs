@@ -30,7 +30,7 @@ use super::event_streams::{EventStreams, Priming, deliver};
 use super::list_changed::ListChanged;
 use super::served_servers::ServedServer;
 use crate::timeouts::{CLOSE_GRACE_TIMEOUT, CLOSE_POLL};
-use keyway_dashboard::activity::{self, RequestRecorder};
+use keyway_dashboard::activity::RequestRecorder;
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
 use keyway_mcp::bridge::listed_tools::ListedTools;
@@ -261,7 +261,7 @@ impl UpstreamConnection {
         if let Some(members) = &self.members {
             recorder.resolve_server(members);
         }
-        recorder.end(activity::outcome(answer, code));
+        recorder.answered(answer, code);
     }
 
     /// Says whether it still leads to its client's route.

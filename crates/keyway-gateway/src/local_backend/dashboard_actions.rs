@@ -27,6 +27,10 @@ use keyway_dashboard::{
 };
 
 impl DashboardBackend for LocalBackend {
+    fn mask(&self, server: &ServerId, text: &str) -> String {
+        self.redactor(server).text(text)
+    }
+
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
         let backend = self.myself.upgrade();
         Box::pin(async move {

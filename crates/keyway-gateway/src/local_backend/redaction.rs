@@ -19,7 +19,7 @@ impl LocalBackend {
     }
 
     /// Returns what masks everything that a server was given.
-    fn redactor(&self, id: &ServerId) -> Redactor {
+    pub(super) fn redactor(&self, id: &ServerId) -> Redactor {
         self.records.redaction_values(id).redactor()
     }
 

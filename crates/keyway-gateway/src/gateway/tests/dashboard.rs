@@ -58,6 +58,8 @@ struct Noting {
     done: Mutex<Vec<String>>,
     standing: Mutex<ServerState>,
     changed: ChangeCounter,
+    /// Another server, which the gateway of these tests serves.
+    served: Option<ServerId>,
 }
 
 impl Noting {
@@ -67,6 +69,10 @@ impl Noting {
 }
 
 impl DashboardBackend for Noting {
+    fn mask(&self, _server: &ServerId, text: &str) -> String {
+        text.replace("CANARY", "****")
+    }
+
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
         let standing = *self.standing.lock().unwrap();
         let properties = json!({EVIL: {"type": "string", "description": EVIL}});
@@ -101,7 +107,16 @@ impl DashboardBackend for Noting {
             view.tools = [tool.clone()].into();
             view
         };
-        Box::pin(async move { vec![view("s"), view(EVIL)] })
+        let served = self.served.clone().map(|id| {
+            let mut served = view(&id.name);
+            served.id = id;
+            served
+        });
+        Box::pin(async move {
+            let mut all = vec![view("s"), view(EVIL)];
+            all.extend(served);
+            all
+        })
     }
 
     fn opened(&self) -> BoxFuture<'_, ()> {
@@ -210,7 +225,12 @@ struct House {
 
 impl House {
     fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    fn start_with(served: Option<ServerId>) -> Self {
         let backend = Arc::new(Noting {
+            served,
             done: Mutex::default(),
             standing: Mutex::new(ServerState::CONNECTED),
             changed: ChangeCounter::default(),

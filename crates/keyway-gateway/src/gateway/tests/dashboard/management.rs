@@ -41,6 +41,8 @@ async fn no_form_of_these_pages_counts_without_the_mark_of_its_session() {
         ("/clients/codex", "do=write&server=p:s"),
         ("/clients/codex", "do=undo&entry=s"),
         ("/s/p/s/variable", "name=A&value=b"),
+        ("/s/p/s/record", ""),
+        ("/s/p/s/forget", ""),
     ] {
         let headers = [
             ("Cookie", pass.cookie.as_str()),
@@ -258,4 +260,48 @@ async fn an_entry_of_a_client_is_shown_written_and_taken_out_byte_by_byte() {
         let answer = house.get(&format!("/clients/{name}"), &pass).await;
         assert_eq!(answer.status, 404, "{name}");
     }
+}
+
+#[tokio::test]
+async fn messages_of_one_server_are_recorded_masked_and_only_while_a_person_wants_them() {
+    let house = House::start_with(Some(ServerId::new("a", "one")));
+    let pass = house.enter().await;
+    let session = house.running.session("all", "/mcp/a/one").await;
+    let other = house.running.session("all", "/mcp/b/two").await;
+    let call = |session: &str, path: &'static str, text: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"{text}"}}}}"#
+        );
+        let client = house.running.client();
+        let session = session.to_owned();
+        async move {
+            let client = client.await.token("all").with("Mcp-Session-Id", &session);
+            client.post(path, &body).await
+        }
+    };
+    call(&session, "/mcp/a/one", "before").await;
+    let page = house.get("/s/a/one", &pass).await.body;
+    assert!(page.contains("They are not recorded"), "{page}");
+    let begun = house.form("/s/a/one/record", &pass, "").await;
+    assert_eq!(begun.status, 303);
+    call(&session, "/mcp/a/one", "CANARY<b>").await;
+    call(&other, "/mcp/b/two", "elsewhere").await;
+    let page = house.get("/s/a/one", &pass).await.body;
+    let (_, messages) = page.split_once("<h2>Messages</h2>").unwrap();
+    let messages = messages.split_once("</section>").unwrap().0;
+    assert!(messages.contains("****&lt;b&gt;"), "{messages}");
+    // The answer of the server is there too.
+    assert!(messages.contains("&quot;result&quot;"), "{messages}");
+    for absent in ["before", "elsewhere", "CANARY", "<b>"] {
+        assert!(!messages.contains(absent), "{absent}: {messages}");
+    }
+    house.form("/s/a/one/forget", &pass, "").await;
+    let page = house.get("/s/a/one", &pass).await.body;
+    assert!(page.contains("They are not recorded") && !page.contains("****"));
+    house.form("/s/a/one/record", &pass, "").await;
+    let page = house.get("/s/a/one", &pass).await.body;
+    assert!(
+        page.contains("None yet") && !page.contains("****"),
+        "{page}"
+    );
 }
