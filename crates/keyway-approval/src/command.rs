@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, HelperCommand, Local};
 use keyway_config::environment::{HostVariables, Origin, Scope};
+use keyway_config::paths::lexical;
 use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -13,7 +14,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use crate::inline_code::inline_code;
 use crate::link::{self, Resolver, Target, normal};
 use crate::outside_paths;
-use crate::places::{Places, lexical};
+use crate::places::Places;
 use crate::program_start::{runs_package, start_folder, with_host_variables};
 
 /// What an entry runs: a local server, or a headers helper.

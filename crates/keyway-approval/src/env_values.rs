@@ -5,6 +5,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use keyway_config::paths::lexical;
 use keyway_files::regular_file;
 
 use crate::code_variables::is_code_variable;
@@ -72,7 +73,7 @@ fn is_plain(line: &str) -> bool {
 
 /// Returns the env file of an entry, if it may be left out.
 pub(crate) fn of_entry(root: &Path, written: &str) -> Option<PathBuf> {
-    let path = crate::places::lexical(&root.join(written));
+    let path = lexical(&root.join(written));
     is_env_file(&path).then_some(path)
 }
 

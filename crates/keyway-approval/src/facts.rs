@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, Local, NamedField, OAuth};
 use keyway_config::environment::{HostVariables, Scope, is_host_variable};
 use keyway_config::headers::is_credential_header;
+use keyway_config::paths::lexical;
 use keyway_config::template::{Foreign, Template};
 use keyway_config::usage::{self, FieldRole};
 use keyway_secret::escaped;
@@ -26,7 +27,7 @@ use crate::command::{CommandLine, is_plugins, is_plugins_value};
 use crate::confinement::{Confinement, SandboxProfile};
 use crate::fact::{Fact, FactKind};
 use crate::hidden::{hide_in_address, is_credential_value, is_secret_variable, names_program};
-use crate::places::{Places, lexical};
+use crate::places::Places;
 use crate::program_words::is_program_argument;
 
 /// What facts are made from.

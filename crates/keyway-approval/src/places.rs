@@ -1,6 +1,6 @@
 //! The folders that an approval names without saying where they are.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use keyway_config::environment::HostVariables;
 
@@ -86,19 +86,4 @@ impl Places<'_> {
             .into_iter()
             .any(|folder| !folder.as_os_str().is_empty() && path.starts_with(folder))
     }
-}
-
-/// Resolves `.` and `..` without looking at the disk, as env files are found.
-pub(crate) fn lexical(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
 }

@@ -59,6 +59,7 @@ pub mod json;
 pub mod method;
 pub mod names;
 pub mod oauth_rules;
+pub mod paths;
 pub mod placeholder;
 pub mod plugin;
 pub mod portable;

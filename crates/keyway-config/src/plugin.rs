@@ -8,12 +8,13 @@
 )]
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::declared::{DeclaredServer, Field};
 use crate::dialect::folders_above;
 use crate::document::{Document, DocumentKind, Entry};
 use crate::environment::{HOST_VARIABLES, HostVariables};
+use crate::paths::lexical;
 use crate::prompt::Prompt;
 use crate::source::Source;
 use crate::template::{Part, Template};
@@ -188,7 +189,7 @@ impl Plugin {
     /// Returns the first `envFile` that names the file at `path` below the plugin root.
     #[must_use]
     pub fn env_file_field(&self, path: &str) -> Option<(&Document, &DeclaredServer, &Field)> {
-        let place = |path: &str| plain(&self.root.join(path));
+        let place = |path: &str| lexical(&self.root.join(path));
         self.servers().find_map(|(document, server)| {
             let field = server.env_file.as_ref()?;
             let named = below_root(&field.template)?;
@@ -247,21 +248,6 @@ pub fn below_root(template: &Template) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Resolves `.` and `..` without looking at the disk.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod probe;
 use keyway_transport::{Connection, Frame};
 
 use self::adapter::attach;
+use crate::era_negotiation::Answer;
 use crate::splice::RawObject;
 use crate::version::{ClientEra, Discovery};
 
@@ -44,15 +45,9 @@ pub(crate) async fn translate(
     }
 }
 
-/// Asks a server whether it is a modern one, with the metadata of a client's first request.
-///
-/// # Errors
-///
-/// Gives the connection back if it is not. What the server said meanwhile is not lost either way.
-pub(crate) async fn answers_discovery(
-    connection: Connection,
-    first: &Frame,
-) -> Result<Connection, Connection> {
+/// Asks a server `server/discover`, with the metadata of a client's first request; `None` if it does
+/// not answer. What it said meanwhile is not lost.
+pub(crate) async fn discover(connection: Connection, first: &Frame) -> (Connection, Option<Answer>) {
     let params = message::params_of(first).and_then(RawObject::read);
     let meta = params.as_ref().and_then(|params| params.object("_meta"));
     let mut meta = meta.unwrap_or_default();
@@ -60,17 +55,12 @@ pub(crate) async fn answers_discovery(
     let params = format!(r#"{{"_meta":{meta}}}"#);
     let id = message::own_id("probe:", 1);
     let Ok(question) = message::request(&id, "server/discover", &params) else {
-        return Err(connection);
+        return (connection, None);
     };
-    match probe::ask(connection, &id, question).await {
-        (connection, Some(answer)) if is_modern(&answer) => Ok(connection),
-        (connection, _) => Err(connection),
-    }
-}
-
-fn is_modern(answer: &Frame) -> bool {
-    let envelope = answer.envelope();
-    envelope.is_ok_and(|envelope| Discovery::of(&envelope) != Discovery::Legacy)
+    let (connection, answer) = probe::ask(connection, &id, question).await;
+    let envelope = answer.as_ref().and_then(|answer| answer.envelope().ok());
+    let answer = envelope.map(|envelope| Discovery::of(&envelope).into());
+    (connection, answer)
 }
 
 #[cfg(test)]

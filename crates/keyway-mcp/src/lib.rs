@@ -8,6 +8,7 @@ pub mod aggregate;
 pub mod backpressure;
 pub mod bridge;
 pub mod declaration_site;
+mod era_negotiation;
 pub mod eras;
 pub mod explain;
 pub mod idle;

@@ -12,8 +12,8 @@
 //!             └─ an answer of the other era, or silence ──► translate, send it again
 //! ```
 //!
-//! Used by the bridge and by the gateway. Our own sessions choose the version themselves
-//! (`session`), by the same reading of answers ([`version`](crate::version)).
+//! Used by the bridge and by the gateway. What an answer decides is decided in `era_negotiation`,
+//! which sessions of our own (`session`) drive as well.
 
 use std::io;
 use std::pin::pin;
@@ -24,9 +24,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
+use crate::era_negotiation::{Answer, EraNegotiation, Question, Step};
 use crate::eras;
 use crate::timeouts::DISCOVERY_TIMEOUT;
-use crate::version::{ClientEra, is_of_other_era};
+use crate::version::ClientEra;
 
 /// The first request of a client that shows its era.
 #[derive(Debug, Clone)]
@@ -61,6 +62,14 @@ impl FirstRequest {
         let envelope = self.frame.envelope().ok();
         let method = envelope.and_then(|envelope| envelope.method);
         method.is_some_and(|method| may_be_repeated(&method))
+    }
+
+    /// The question about the era that the client's own request is.
+    const fn question(&self) -> Question {
+        match self.era {
+            ClientEra::Modern => Question::Discover,
+            ClientEra::Legacy => Question::Initialize,
+        }
     }
 
     fn is_discovery(&self) -> bool {
@@ -154,12 +163,18 @@ pub async fn negotiate<T>(
     {
         connection.watch = connection.watch.for_client(&client);
     }
+    let mut negotiation = EraNegotiation::of_client(first.era);
     if first.era == ClientEra::Modern && !first.is_discovery() {
         // A legacy server may act on it as if it were a request of its own era, so that the
         // answer would say nothing, and asking twice could do harm.
-        let found = match eras::answers_discovery(connection, &first.frame).await {
-            Ok(modern) => Ok(modern),
-            Err(other) => eras::translate(other, first.era, &first.frame).await,
+        let (connection, answer) = eras::discover(connection, &first.frame).await;
+        let step = match answer {
+            Some(answer) => negotiation.answered(Question::Discover, answer),
+            None => negotiation.silent(),
+        };
+        let found = match step {
+            Step::Ask(_) => eras::translate(connection, first.era, &first.frame).await,
+            _ => Ok(connection),
         };
         return Ok(Outcome::Done(match found {
             Ok(connection) => send(connected(connection), first).await,
@@ -181,23 +196,25 @@ pub async fn negotiate<T>(
             Waited::Answered(answer.await?)
         }
     };
-    let refusal = match waited {
-        Waited::Answered(answer) if !is_of_other_era(&answer) => {
-            return Ok(Outcome::Done(given(connection, answer)));
+    let (step, answer) = match waited {
+        Waited::Answered(answer) => {
+            let read = Answer::to_client(&answer);
+            (negotiation.answered(first.question(), read), Some(answer))
         }
-        Waited::Answered(answer) => Some(answer),
-        Waited::Silence => None,
+        Waited::Silence => (negotiation.silent(), None),
         Waited::Interrupted(other) => return Ok(Outcome::Interrupted(connection, other)),
     };
     // The session of the other era starts on the same connection.
-    let negotiated = match eras::translate(connection, first.era, &first.frame).await {
-        Ok(translated) => send(connected(translated), first).await,
-        Err(connection) => match refusal {
-            Some(answer) => given(connection, answer),
-            None => Negotiated {
-                connection,
-                answer: FirstAnswer::Silent,
-            },
+    let found = match step {
+        Step::Ask(_) => eras::translate(connection, first.era, &first.frame).await,
+        _ => Err(connection),
+    };
+    let negotiated = match (found, answer) {
+        (Ok(translated), _) => send(connected(translated), first).await,
+        (Err(connection), Some(answer)) => given(connection, answer),
+        (Err(connection), None) => Negotiated {
+            connection,
+            answer: FirstAnswer::Silent,
         },
     };
     Ok(Outcome::Done(negotiated))

@@ -91,6 +91,16 @@ impl Owner {
         &self.id
     }
 
+    /// Removes drafts that [`Folder::create`] left in a folder when its process was killed. Those of
+    /// a vault's own file have longer names, and are removed by what makes them.
+    pub(crate) fn remove_drafts(&self, folder: &Folder) {
+        let is_draft = |name: &str| {
+            let id = name.strip_prefix(DRAFT);
+            id.is_some_and(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+        };
+        remove_if(folder, &self.lock, |name| is_draft(name).then_some(OLD_DRAFT));
+    }
+
     /// Tells whether other processes can still find the lock; its folder may have been emptied.
     pub(crate) fn is_visible(&self) -> bool {
         is_there(&self.folder, &self.file, &self.lock)
@@ -189,31 +199,30 @@ fn place_name(folder: &Folder) -> Result<String, VaultError> {
 }
 
 /// Removes the lock files of owners that died, and drafts that never became anything: of processes
-/// that were killed in between. Failing leaves them for the next time. `own` was locked just now: its
-/// time is that of the file system's clock.
+/// that were killed in between. `own` was locked just now.
 pub(crate) fn remove_dead(folder: &Folder, own: &OwnedFd) {
+    remove_if(folder, own, |name| {
+        let is_draft = name.starts_with(DRAFT);
+        (is_draft || name.ends_with(SUFFIX)).then_some(if is_draft { OLD_DRAFT } else { 0 })
+    });
+}
+
+/// Removes the files that `old_after` knows once they are that many seconds old and no process has
+/// them locked. Failing leaves them for the next time. `own` was made just now: its time is that of
+/// the file system's clock.
+fn remove_if(folder: &Folder, own: &OwnedFd, old_after: impl Fn(&str) -> Option<i64>) {
     let Ok(entries) = std::fs::read_dir(folder.path()) else {
         return;
     };
     let now = modified(own);
-    // One between being made and being locked is new; no process needs an hour for that.
-    let is_old = |file: &OwnedFd| {
-        let age = now
-            .zip(modified(file))
-            .map(|(now, then)| now.saturating_sub(then));
-        age.is_some_and(|age| age > OLD_DRAFT)
-    };
+    let age = |file: &OwnedFd| Some(now?.saturating_sub(modified(file)?));
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(name) = name.to_str() else {
+        let Some((name, old_after)) = name.to_str().and_then(|it| Some((it, old_after(it)?))) else {
             continue;
         };
-        let is_draft = name.starts_with(DRAFT);
-        if !is_draft && !name.ends_with(SUFFIX) {
-            continue;
-        }
         if let Ok(Some(file)) = folder.open_file(name)
-            && (!is_draft || is_old(&file))
+            && (old_after == 0 || age(&file).is_some_and(|age| age > old_after))
             && rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
         {
             drop(folder.remove(name));
@@ -228,7 +237,8 @@ fn modified(file: &OwnedFd) -> Option<i64> {
 
 /// Begins the name of a file that is not finished.
 pub(crate) const DRAFT: &str = "new-";
-/// In seconds.
+/// In seconds. One between being made and being locked or named is new; no process needs an hour for
+/// that.
 const OLD_DRAFT: i64 = 3600;
 const FOLDER: &str = "owners";
 const NAME: &str = "id";

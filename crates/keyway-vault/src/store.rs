@@ -197,7 +197,12 @@ impl Vault {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let current = match owner.take().filter(Owner::is_visible) {
             Some(current) => current,
-            None => Owner::new(&self.data).map_err(|error| self.obstructed(error))?,
+            None => {
+                let new = Owner::new(&self.data).map_err(|error| self.obstructed(error))?;
+                let folders = [&self.data, &self.config, &self.runtime];
+                folders.map(|folder| new.remove_drafts(folder));
+                new
+            }
         };
         Ok(use_it(owner.insert(current)))
     }

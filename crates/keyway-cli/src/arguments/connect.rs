@@ -28,7 +28,7 @@ use crate::vault::{open_vault, sources};
 
 pub(crate) use self::approval_prompt::{ask, ask_about};
 pub(crate) use self::setting_prompt::ask_for_settings;
-pub(crate) use self::skipped_entries::{no_server, tell_skipped};
+pub(crate) use self::skipped_entries::{no_server, tell_notes, tell_skipped};
 
 /// The flags of every command that connects.
 #[derive(Debug, Clone, Default, Args)]

@@ -26,8 +26,9 @@ use keyway_config::method::Method;
 use keyway_secret::printable;
 use url::Url;
 
-use crate::arguments::connect::{ConnectArgs, no_server, plan, server_name};
+use crate::arguments::connect::{ConnectArgs, no_server, plan, server_name, tell_notes};
 use crate::arguments::own_plugin;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 
@@ -109,11 +110,14 @@ impl ServerArg {
     /// Reads the plugin and gets the server approved; without a name, the only one.
     pub(crate) async fn approved(
         &self,
+        context: &CommandContext,
         host: &Host,
         connect: &ConnectArgs,
     ) -> Result<Approved<Plan>, CliError> {
         let (plugin, server) = self.load(host, connect)?;
-        Ok(plan(&plugin, server.as_deref())?.approve().await?)
+        let plan = plan(&plugin, server.as_deref())?;
+        tell_notes(context, &plan);
+        Ok(plan.approve().await?)
     }
 }
 

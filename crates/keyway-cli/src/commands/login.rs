@@ -94,7 +94,7 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
         if login.all {
             return login.every(&host, context).await;
         }
-        let approved = login.server.approved(&host, &login.reach).await?;
+        let approved = login.server.approved(context, &host, &login.reach).await?;
         if login.dry_run {
             return login.preview(&approved, context).await;
         }
@@ -126,7 +126,7 @@ impl Login {
         // An account of its own until it has left: the sign-in that is here stays.
         let reach = self.reach.for_account(&format!("for {}", to.fingerprint()));
         let host = reach.host(context, policy)?;
-        let approved = self.server.approved(&host, &reach).await?;
+        let approved = self.server.approved(context, &host, &reach).await?;
         if !confirm(context, &approved, &to)? {
             return Ok(Exit::Done);
         }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_for_settings, tell_skipped};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_for_settings, tell_notes, tell_skipped};
 use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -96,7 +96,9 @@ pub(crate) fn run(
         };
         if let [only] = names.as_slice() {
             ask_for_settings(&plugin, only)?;
-            let server = plugin.plan(only)?.approve().await?;
+            let plan = plugin.plan(only)?;
+            tell_notes(context, &plan);
+            let server = plan.approve().await?;
             let what = format!("waiting for `{}`", printable(only));
             let last: LastLine = Arc::new(move || lines.last());
             let _waiting = Waiting::start(context, what, Some(last));

@@ -49,7 +49,7 @@ impl ResolveNote {
             NoteKind::BlankAround => (
                 Code::UnusableValue,
                 Severity::Warning,
-                "the value begins or ends with whitespace".to_owned(),
+                format!("the value of {} begins or ends with whitespace", self.field),
                 "export the variable again without the whitespace",
             ),
         };

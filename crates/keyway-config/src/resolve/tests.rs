@@ -327,7 +327,10 @@ fn a_note_can_be_shown_like_any_finding() {
     let spec = resolved(&fields, &[("T", "abc ")]).unwrap();
     let found = spec.notes[0].diagnostic(&spec.name);
     assert_eq!(found.code, Code::UnusableValue);
-    assert_eq!(found.message, "the value begins or ends with whitespace");
+    assert_eq!(
+        found.message,
+        "the value of header `X-Api-Key` begins or ends with whitespace"
+    );
     assert!(found.location.is_some());
     assert_eq!(found.server.as_deref(), Some("s"));
     assert_eq!(

@@ -1,9 +1,10 @@
 //! The files with variables: `.env` in the root, and what entries name by `envFile`.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use keyway_config::environment::Scope;
+use keyway_config::paths::lexical;
 use keyway_config::plugin::{EnvFile, Plugin};
 use keyway_config::template::{Foreign, Template};
 
@@ -56,7 +57,7 @@ pub(super) fn named(root: &Root, plugin: &Plugin) -> Vec<PathBuf> {
         .filter_map(|(_, server)| server.env_file.as_ref());
     named
         .filter_map(|field| root.resolve(&field.template))
-        .map(|path| normal(&path))
+        .map(|path| lexical(&path))
         .collect()
 }
 
@@ -64,7 +65,7 @@ pub(super) fn named(root: &Root, plugin: &Plugin) -> Vec<PathBuf> {
 pub(super) fn filled(root: &Root, written: &Template, scope: &Scope<'_>) -> Option<PathBuf> {
     // What is not set is told when the entry is resolved.
     let path = written.expand(scope, Foreign::Refuse).ok()?;
-    Some(normal(&root.canonical.join(path.expose())))
+    Some(lexical(&root.canonical.join(path.expose())))
 }
 
 fn in_root(root: &Root) -> Vec<PathBuf> {
@@ -84,21 +85,6 @@ fn in_root(root: &Root) -> Vec<PathBuf> {
 fn holds_variables(name: &str) -> bool {
     let is_env = name == ".env" || name.starts_with(".env.");
     is_env && !TEMPLATES.iter().any(|template| name.ends_with(template))
-}
-
-/// Resolves `.` and `..` without looking at the disk: the file need not exist.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
 }
 
 fn below(root: &Root, path: &Path) -> String {

@@ -8,13 +8,14 @@ use keyway_transport::{RequestId, TransportError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep};
 
 use super::pump::{Call, Exchange};
 use super::{ClientInfo, Handler, SessionError};
+use crate::era_negotiation::{Answer, EraNegotiation, Question, Step};
 use crate::eras::names::{CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO};
 use crate::splice::{member, with_member};
-use crate::version::{Discovery, LEGACY, MODERN, MODERN_CODES, NEWEST_LEGACY, PROTOCOL_VERSION};
+use crate::version::{ClientEra, Discovery, LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION};
 
 /// The protocol era in force, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,54 +116,73 @@ impl Era {
     }
 }
 
-/// Finds out the era and initializes the session.
-///
-/// A server that does not answer the modern question is an old one, or is still starting. It gets
-/// `initialize` while its answer is awaited, and the first answer decides.
+/// Finds out the era and initializes the session: asks what [`EraNegotiation`] decides.
 pub(super) async fn negotiate(
     exchange: &Exchange,
     client: &ClientInfo,
     (offer, limit): (OfferedEras, Duration),
 ) -> Result<ServerFacts, SessionError> {
-    let OfferedEras::Both { probe } = offer else {
-        return initialize(exchange, client, limit).await;
+    let (probe, (mut negotiation, mut step)) = match offer {
+        OfferedEras::Both { probe } => (probe, EraNegotiation::of_session()),
+        OfferedEras::Legacy => (limit, EraNegotiation::of_legacy_session()),
     };
-    let mut asked = pin!(discover(exchange, client, limit));
-    if let Ok(answer) = timeout(probe, &mut asked).await {
-        return match answer? {
-            Some(facts) => Ok(facts),
-            None => initialize(exchange, client, limit).await,
-        };
-    }
-    let mut initializing = pin!(initialize(exchange, client, limit));
-    // Biased: an answer to `server/discover` decides even if the one to `initialize` is there too.
-    // The branch that loses is polled on where its answer still matters; else dropping it cancels
-    // its request, except for `initialize`, which must not be cancelled.
-    tokio::select! {
-        biased;
-        answer = &mut asked => match answer? {
-            // A server that accepts `initialize` after all has begun a session with it.
-            Some(modern) => match timeout(probe, initializing).await {
-                Ok(Ok(legacy)) => Ok(legacy),
-                _ => Ok(modern),
-            },
-            None => initializing.await,
-        },
-        answer = &mut initializing => match answer {
-            Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
-                asked.await?.ok_or(SessionError::Rpc(error))
+    let (mut discovering, mut initializing) = (None, None);
+    let mut silence = pin!(sleep(probe));
+    // Replaced by the answers: a step names a question only once it was answered.
+    let mut modern = Err(SessionError::from(TransportError::Closed));
+    let mut legacy = Err(SessionError::from(TransportError::Closed));
+    loop {
+        match step {
+            Step::Ask(Question::Discover) => {
+                discovering = Some(Box::pin(discover(exchange, client, limit)));
             }
-            answer => answer,
-        },
+            Step::Ask(Question::Initialize) => {
+                initializing = Some(Box::pin(initialize(exchange, client, limit)));
+            }
+            Step::Wait => {}
+            Step::WaitBriefly => silence.as_mut().reset(Instant::now() + probe),
+            Step::Decided(ClientEra::Modern) | Step::Failed(Question::Discover) => return modern,
+            Step::Decided(ClientEra::Legacy) | Step::Failed(Question::Initialize) => return legacy,
+            Step::NoCommonVersion(offered) => {
+                let offered = keyway_secret::printable(&offered.join(", "));
+                return Err(SessionError::NoCommonVersion { offered });
+            }
+        }
+        // Biased: an answer to `server/discover` decides even if the one to `initialize` is there
+        // too. A future that answered is never polled again, because it is taken out. One that is
+        // dropped at the end cancels its request, except for `initialize`, which must not be
+        // cancelled.
+        step = tokio::select! {
+            biased;
+            (answer, facts) = answer_of(&mut discovering) => {
+                discovering = None;
+                modern = facts;
+                negotiation.answered(Question::Discover, answer)
+            }
+            facts = answer_of(&mut initializing) => {
+                initializing = None;
+                legacy = facts;
+                negotiation.answered(Question::Initialize, answer_to_initialize(&legacy))
+            }
+            () = &mut silence, if negotiation.is_timed() => negotiation.silent(),
+        };
     }
 }
 
-/// Asks the modern question; `None` means that the server is a legacy one.
+/// Waits for a question that was asked; for ever if it was not.
+async fn answer_of<F: Future + Unpin>(asked: &mut Option<F>) -> F::Output {
+    match asked {
+        Some(asked) => asked.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Asks the modern question.
 async fn discover(
     exchange: &Exchange,
     client: &ClientInfo,
     limit: Duration,
-) -> Result<Option<ServerFacts>, SessionError> {
+) -> (Answer, Result<ServerFacts, SessionError>) {
     let meta = modern_meta(MODERN, client, exchange.handler());
     let params = json!({ "_meta": meta }).to_string();
     let call = Call {
@@ -172,38 +192,21 @@ async fn discover(
         progress: None,
         of: None,
     };
-    let mut answer = exchange.call(exchange.next_id(), call.clone()).await;
-    let refused = |answer: &Result<Box<RawValue>, SessionError>| match answer {
-        Err(SessionError::Rpc(error)) => {
-            Some(Discovery::of_error(error.code, error.data.as_deref()))
-        }
-        _ => None,
+    let error = match exchange.call(exchange.next_id(), call).await {
+        Ok(result) => return discovered(&result),
+        Err(error) => error,
     };
-    // The specification: after an unsupported version, pick one from the server's list and retry. Of
-    // the stateless versions we know one, so the retry is with the same; such a list comes from
-    // servers that are upgraded one after another behind one address. None of the servers that
-    // we test with does it, but the official suite requires the retry.
-    if let Some(Discovery::OtherVersion { supported }) = refused(&answer)
-        && supported.iter().any(|version| version == MODERN)
-    {
-        answer = exchange.call(exchange.next_id(), call).await;
-    }
-    match (refused(&answer), answer) {
-        (_, Ok(result)) => discovered(&result),
-        (Some(Discovery::OtherVersion { supported }), _) => choose_legacy(&supported),
-        (_, Err(SessionError::Rpc(_) | SessionError::Timeout { .. })) => Ok(None),
-        // An old server may even break at a question that it does not know.
-        (_, Err(SessionError::Transport(TransportError::Status { status, .. })))
-            if status <= 501 =>
-        {
-            Ok(None)
-        }
-        (_, Err(error)) => Err(error),
-    }
+    let answer = match &error {
+        SessionError::Rpc(error) => Discovery::of_error(error.code, error.data.as_deref()).into(),
+        SessionError::Timeout { .. } => Answer::OtherEra,
+        SessionError::Transport(error) => Answer::to_failed_discovery(error),
+        SessionError::Protocol { .. } | SessionError::NoCommonVersion { .. } => Answer::Failed,
+    };
+    (answer, Err(error))
 }
 
-/// Reads a discovery result; `None` means that the server is a legacy one.
-fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
+/// Reads a discovery result.
+fn discovered(result: &RawValue) -> (Answer, Result<ServerFacts, SessionError>) {
     #[derive(Deserialize)]
     struct Discovered {
         capabilities: Value,
@@ -211,34 +214,33 @@ fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
         #[serde(rename = "_meta", default)]
         meta: Map<String, Value>,
     }
-    match Discovery::of_result(result.get()) {
-        Discovery::Modern => {}
-        Discovery::OtherVersion { supported } => return choose_legacy(&supported),
-        Discovery::Legacy => return Ok(None),
+    let what = "an answer to `server/discover` that cannot be used";
+    let unusable = Err(SessionError::Protocol { what });
+    let answer = Answer::from(Discovery::of_result(result.get()));
+    if answer != Answer::Accepted {
+        return (answer, unusable);
     }
     let Ok(found) = serde_json::from_str::<Discovered>(result.get()) else {
-        return Ok(None);
+        return (Answer::OtherEra, unusable);
     };
     let server_info = found.meta.get(SERVER_INFO).cloned().unwrap_or(Value::Null);
-    Ok(Some(ServerFacts {
+    let facts = ServerFacts {
         era: Era::Modern {
             version: MODERN.to_owned(),
         },
         capabilities: found.capabilities,
         server_info,
         instructions: found.instructions,
-    }))
+    };
+    (answer, Ok(facts))
 }
 
-fn choose_legacy(offered: &[String]) -> Result<Option<ServerFacts>, SessionError> {
-    if offered
-        .iter()
-        .any(|version| LEGACY.contains(&version.as_str()))
-    {
-        return Ok(None);
+fn answer_to_initialize(facts: &Result<ServerFacts, SessionError>) -> Answer {
+    match facts {
+        Ok(_) => Answer::Accepted,
+        Err(SessionError::Rpc(error)) => Answer::to_refused_initialize(error.code),
+        Err(_) => Answer::Failed,
     }
-    let offered = keyway_secret::printable(&offered.join(", "));
-    Err(SessionError::NoCommonVersion { offered })
 }
 
 async fn initialize(

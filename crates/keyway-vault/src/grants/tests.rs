@@ -301,6 +301,34 @@ fn drafts_of_the_dead_are_cleared_away_and_those_of_the_living_stay() {
     assert_eq!(left, [false, true, true]);
 }
 
+/// `Folder::create` writes a draft first, in each of the three folders.
+#[test]
+fn drafts_of_killed_processes_are_removed_from_every_folder() {
+    let home = Home::new();
+    let vault = home.open();
+    let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let (dead, young) = (format!("new-{}", "0".repeat(32)), format!("new-{}", "1".repeat(32)));
+    let others = ["new-names", "new-vault-0.key", "config.toml"];
+    let Folders { data, config, runtime, .. } = &home.folders;
+    let folders = [data, config, runtime];
+    for folder in folders {
+        let folder = Folder::open(folder).unwrap();
+        for name in others.into_iter().chain([dead.as_str(), &young]) {
+            let file = std::fs::File::from(folder.create_open(name).unwrap());
+            if name != young {
+                file.set_modified(long_ago).unwrap();
+            }
+        }
+    }
+    vault.owner().unwrap();
+    for folder in folders {
+        assert!(!folder.join(&dead).exists(), "{}", folder.display());
+        for name in others.into_iter().chain([young.as_str()]) {
+            assert!(folder.join(name).exists(), "{}", folder.join(name).display());
+        }
+    }
+}
+
 /// `threats.md` D13.
 #[test]
 fn planted_links_among_the_locks_lead_nowhere() {

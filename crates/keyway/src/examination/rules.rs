@@ -1,4 +1,5 @@
-//! Why a server failed, in the words of the rules; findings that stop nothing are left to `check`.
+//! Why a server failed, in the words of the rules. Findings that stop nothing are left to `check`,
+//! except for whitespace around a value: only what reads the values can see it.
 
 use std::sync::Arc;
 
@@ -23,7 +24,10 @@ pub(super) fn explaining(
     let context = Context::new(plugin).with_scope(scope);
     let mut found = lint(&context);
     name_slips(&mut found);
-    found.retain(|finding| is_about_a_file(finding) || servers.iter().any(|s| stops(finding, s)));
+    found.retain(|finding| {
+        let is_stray_blank = finding.code == Code::UnusableValue && finding.severity == Severity::Warning;
+        is_about_a_file(finding) || is_stray_blank || servers.iter().any(|s| stops(finding, s))
+    });
     for server in servers
         .iter()
         .filter(|server| server.state == State::Failed)

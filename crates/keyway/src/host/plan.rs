@@ -6,7 +6,9 @@ use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::environment::Scope;
 use keyway_config::method::Method;
-use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec, SpecEndpoint, resolve};
+use keyway_config::resolve::{
+    ResolveError, ResolveErrors, ResolveNote, ServerSpec, SpecEndpoint, resolve,
+};
 use keyway_config::source::Location;
 use keyway_config::usage;
 
@@ -152,6 +154,16 @@ impl Plan {
         match &self.inner.resolved {
             Ok(_) => &[],
             Err(errors) => errors,
+        }
+    }
+
+    /// Returns what is worth knowing although it stops nothing, such as a value that ends with
+    /// a blank.
+    #[must_use]
+    pub fn notes(&self) -> &[ResolveNote] {
+        match &self.inner.resolved {
+            Ok(spec) => &spec.notes,
+            Err(_) => &[],
         }
     }
 

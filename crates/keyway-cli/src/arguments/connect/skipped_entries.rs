@@ -1,7 +1,9 @@
-//! Files and entries that are left out, in the words of the rules that `keyway check` has for them.
+//! What is worth a line although the command goes on: files and entries that are left out, in the words of the rules that `keyway check` has for them.
 
 use keyway::examination::{SkippedEntry, skipped};
+use keyway::Plan;
 use keyway::load::Loaded;
+use keyway_config::diagnostic::Severity;
 use keyway_secret::printable;
 
 use crate::context::CommandContext;
@@ -20,6 +22,21 @@ pub(crate) fn tell_skipped(context: &CommandContext, loaded: &Loaded) {
     }
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NOTES) {
         context.print_aside(&format!("note: {more} more: run keyway check\n"));
+    }
+}
+
+/// Warns of values that are used although they look wrong.
+pub(crate) fn tell_notes(context: &CommandContext, plan: &Plan) {
+    if context.verbosity == Verbosity::Quiet {
+        return;
+    }
+    for note in plan.notes() {
+        let found = note.diagnostic(plan.server());
+        if found.severity == Severity::Warning {
+            let hint = found.hint.unwrap_or_default();
+            let line = format!("server `{}`: {}; {hint}", plan.server(), found.message);
+            context.print_aside(&format!("warning: {}\n", printable(&line)));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use keyway_transport::{Frame, FrameError};
 use super::super::message;
 use super::super::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS, SERVER_INFO};
 use crate::splice::{RawObject, quoted};
-use crate::version::{LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION};
+use crate::version::{Discovery, LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION};
 
 /// What the client said of itself, as written.
 #[derive(Debug)]
@@ -82,11 +82,10 @@ impl Server {
     /// Reads a discovery result; `None` if it is not one, or of another version.
     pub(super) fn read(answer: &Frame) -> Option<Self> {
         let envelope = answer.envelope().ok()?;
-        let result = RawObject::read(envelope.result?.get())?;
-        let versions: Vec<String> = serde_json::from_str(result.get("supportedVersions")?).ok()?;
-        if !versions.iter().any(|version| version == MODERN) {
+        if Discovery::of(&envelope) != Discovery::Modern {
             return None;
         }
+        let result = RawObject::read(envelope.result?.get())?;
         let meta = result.object("_meta");
         Some(Self {
             capabilities: result.object("capabilities")?.to_string(),
