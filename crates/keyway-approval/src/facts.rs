@@ -8,10 +8,11 @@
 //! Whatever counts by value is shown, unless it may be a secret of the person's: of a value out of an
 //! env file that decides nothing, and of a variable that is named like a credential, the name is.
 
+mod confinement;
 mod remote;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keyway_config::declared::{DeclaredServer, Endpoint, Field, Local, NamedField, OAuth};
 use keyway_config::environment::{HostVariables, Scope, is_host_variable};
@@ -21,10 +22,11 @@ use keyway_config::template::{Foreign, Template};
 use keyway_config::usage::{self, FieldRole};
 use keyway_secret::escaped;
 
+pub(crate) use self::confinement::confinement_fact;
 use self::remote::{SECRET, weakens};
 use crate::code_variables::{is_code_variable, is_route_variable};
 use crate::command::{CommandLine, is_plugins, is_plugins_value};
-use crate::confinement::{Confinement, SandboxProfile};
+use crate::confinement::Confinement;
 use crate::fact::{Fact, FactKind};
 use crate::hidden::{hide_in_address, is_credential_value, is_secret_variable, names_program};
 use crate::places::Places;
@@ -439,69 +441,8 @@ fn is_below(path: &Path, folder: &Path) -> bool {
     !folder.as_os_str().is_empty() && path.starts_with(folder)
 }
 
-pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
-    let Confinement {
-        profile,
-        // By which means is the person's own affair, and changes nothing of what is kept from it.
-        mechanism: _,
-        grants,
-        read_only_grants,
-        offline,
-        // Whether it starts at all without isolation; it gets no more by it.
-        require: _,
-        dangerous_inherit_environment,
-        // Shown with the grants.
-        seen: _,
-    } = confinement;
-    let (what, is_off) = match profile {
-        SandboxProfile::Hide => ("hide: it cannot read Keyway's own files and sockets", false),
-        SandboxProfile::Confine => (
-            "confine: it sees system folders, the plugin and its data",
-            false,
-        ),
-        SandboxProfile::Off => (
-            "unconfined: it can read everything of yours, Keyway's key included",
-            true,
-        ),
-    };
-    let mut text = what.to_owned();
-    // They count for confined programs alone: any other sees the whole disk and the network.
-    if matches!(profile, SandboxProfile::Confine) {
-        text.push_str(&granted("; it may change", grants, confinement));
-        text.push_str(&granted("; it may read", read_only_grants, confinement));
-        text.push_str(if *offline { "; no network" } else { "" });
-    }
-    if *dangerous_inherit_environment {
-        text.push_str("; it gets your whole environment, credentials included");
-    }
-    let is_weaker = is_off || *dangerous_inherit_environment;
-    let caution = is_weaker.then_some("an exception in your config.toml");
-    Fact::new(FactKind::Confinement, "", text).with_caution(caution)
-}
-
-fn granted(what: &str, paths: &[PathBuf], confinement: &Confinement) -> String {
-    if paths.is_empty() {
-        return String::new();
-    }
-    let shown: Vec<_> = paths
-        .iter()
-        .map(|it| where_it_leads(it, confinement))
-        .collect();
-    format!("{what} {}", shown.join(", "))
-}
-
 /// The variables for the folder that the person works in.
 const PROJECT: &[&str] = &["HOST_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
-
-/// Shows a path, and where it leads if that is elsewhere: a program that may write the folder around
-/// it can put a link in its place.
-fn where_it_leads(path: &Path, confinement: &Confinement) -> String {
-    let written = escaped(&path.to_string_lossy());
-    match confinement.target(path) {
-        Some(real) if real != path => format!("{written} -> {}", escaped(&real.to_string_lossy())),
-        _ => written.to_string(),
-    }
-}
 
 /// Says whether an argument is a credential's place: it follows a flag that is named like one.
 fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {
@@ -543,74 +484,5 @@ mod tests {
                 "{argument} behind {before:?}"
             );
         }
-    }
-
-    #[test]
-    fn each_exception_to_the_confinement_is_marked_and_each_grant_is_named() {
-        let fact = |confinement: Confinement| {
-            let fact = confinement_fact(&confinement);
-            (fact.value, fact.caution.is_some())
-        };
-        let (value, is_marked) = fact(Confinement::default());
-        assert!(!is_marked && value.starts_with("hide:"), "{value}");
-        let (value, is_marked) = fact(Confinement {
-            profile: SandboxProfile::Off,
-            ..Confinement::default()
-        });
-        assert!(is_marked && value.starts_with("unconfined:"), "{value}");
-        let (value, is_marked) = fact(Confinement {
-            dangerous_inherit_environment: true,
-            ..Confinement::default()
-        });
-        assert!(is_marked && value.contains("whole environment"), "{value}");
-        let confined = Confinement {
-            profile: SandboxProfile::Confine,
-            grants: vec!["/a".into(), "/b".into()],
-            read_only_grants: vec!["/c".into()],
-            offline: true,
-            ..Confinement::default()
-        };
-        assert_eq!(
-            fact(confined.clone()),
-            (
-                "confine: it sees system folders, the plugin and its data; \
-                 it may change /a, /b; it may read /c; no network"
-                    .to_owned(),
-                false
-            )
-        );
-        let (value, _) = fact(Confinement {
-            grants: Vec::new(),
-            offline: false,
-            ..confined.clone()
-        });
-        assert!(value.ends_with("its data; it may read /c"), "{value}");
-        let (value, _) = fact(Confinement {
-            profile: SandboxProfile::Hide,
-            ..confined
-        });
-        assert!(!value.contains("/a"), "they count if confined: {value}");
-    }
-
-    #[test]
-    fn a_grant_that_leads_elsewhere_is_shown_with_where_it_leads() {
-        let home = tempfile::TempDir::new().unwrap();
-        let root = home.path().canonicalize().unwrap();
-        let (granted, other) = (root.join("work"), root.join("keys"));
-        std::fs::create_dir(&granted).unwrap();
-        let shown = || {
-            confinement_fact(&Confinement {
-                profile: SandboxProfile::Confine,
-                grants: vec![granted.clone()],
-                ..Confinement::default()
-            })
-        };
-        let before = shown();
-        std::fs::rename(&granted, &other).unwrap();
-        std::os::unix::fs::symlink(&other, &granted).unwrap();
-        let after = shown();
-        let arrow = format!("{} -> {}", granted.display(), other.display());
-        assert!(!before.value.contains("->"), "{before:?}");
-        assert!(after.value.contains(&arrow), "{after:?}");
     }
 }

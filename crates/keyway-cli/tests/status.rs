@@ -533,3 +533,37 @@ fn open_server_is_ready_and_not_called_oauth_once_it_answered() {
     assert!(told.contains("none    ready"), "{told}");
     assert!(!told.contains("oauth"), "{told}");
 }
+
+/// The contract: whitespace around a value is a warning that names the field, wherever values are read.
+#[test]
+fn whitespace_around_a_value_is_told_by_every_command_that_reads_it() {
+    let server = Upstream::start(|request| {
+        mcp(request, |method, _| {
+            (method == "tools/list").then(|| json!({ "tools": [] }))
+        })
+    });
+    let entries = format!(
+        r#"{{"s": {{"type": "http", "url": "{}", "headers": {{"X-Api-Key": "${{KEY}}"}}}}}}"#,
+        server.url("/mcp")
+    );
+    let folder = Folder::with_entries(&entries);
+    let told = "the value of header `X-Api-Key` begins or ends with whitespace";
+    for words in [
+        &["status"][..],
+        &["probe", "s", "--trust"],
+        &["tools", "s", "--trust"],
+    ] {
+        let call =
+            || Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(words.iter().copied());
+        let outcome = call().env("KEY", "kT8vQ2mX9wLz4Rb7 ").run();
+        assert!(
+            outcome.everything().contains(told),
+            "{words:?}: {outcome:?}"
+        );
+        let outcome = call().env("KEY", "kT8vQ2mX9wLz4Rb7").run();
+        assert!(
+            !outcome.everything().contains(told),
+            "{words:?}: {outcome:?}"
+        );
+    }
+}

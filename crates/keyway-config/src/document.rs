@@ -1,15 +1,14 @@
 //! One configuration file, read whole: which entries it declares and what it is wrapped in.
 
+mod entries;
 mod wrapper;
 
-use crate::declared::{DeclaredServer, EntryFault, Field, read_entry, read_registry};
-use crate::dialect::{
-    Detected, Dialect, HostFile, Layout, Syntax, detect, host_file, is_of_plugin,
-};
-use crate::json::{self, Fault, FaultKind, Member, Node, Object, Tree, Value};
+use self::entries::string_member;
+use crate::declared::{DeclaredServer, EntryFault, Field};
+use crate::dialect::{Detected, Dialect, HostFile, Syntax, detect, host_file, is_of_plugin};
+use crate::json::{self, Fault, FaultKind, Node, Object, Tree};
 use crate::prompt::{self, Prompt};
 use crate::source::{Pointer, Source, Span};
-use crate::template::Template;
 use crate::{toml, yaml};
 
 /// A file and what was understood of it; reading never fails.
@@ -281,226 +280,6 @@ impl Document {
     pub fn object_of(&self, entry: &Entry) -> Option<&Object> {
         self.tree.at(&entry.pointer)?.as_object()
     }
-
-    fn find_entries(&mut self, root: &Object, span: Span) {
-        match (self.kind, self.dialect.layout) {
-            (DocumentKind::Marketplace, _) => self.read_marketplace(root),
-            (_, Layout::Registry) => self.read_registry(root),
-            (_, Layout::Single) => self.read_single(root),
-            _ => {
-                let found = wrapper::find(root, self.dialect);
-                if found.is_empty() && self.is_one_entry(root) {
-                    self.read_whole(root, span);
-                    return;
-                }
-                if found.is_empty() {
-                    self.wrapper = wrapper::without(root, self);
-                    if self.wrapper == Wrapper::Bare {
-                        self.read_map(root, &Pointer::default());
-                    }
-                    return;
-                }
-                self.wrapper = Wrapper::Wrapped;
-                for (node, pointer) in found {
-                    self.read_servers(node, &pointer);
-                }
-            }
-        }
-    }
-
-    /// Reads the plugins of a marketplace, and the servers that stand beside their names.
-    fn read_marketplace(&mut self, root: &Object) {
-        self.wrapper = Wrapper::Absent;
-        let Some(Value::Array(plugins)) = root.get("plugins").map(|it| &it.value.value) else {
-            return;
-        };
-        let metadata = root.get("metadata").and_then(|it| it.value.as_object());
-        let base = metadata.and_then(|metadata| metadata.get("pluginRoot"));
-        let base = base.and_then(|base| base.value.as_str()).map(str::to_owned);
-        for (index, plugin) in plugins.iter().enumerate().take(MAX_PLUGINS) {
-            let Some(object) = plugin.as_object() else {
-                continue;
-            };
-            let pointer = Pointer::default()
-                .child("plugins")
-                .child(&index.to_string());
-            self.listed.push(ListedPlugin {
-                name: string_member(object, "name", &pointer),
-                path: string_member(object, "source", &pointer),
-                base: base.clone(),
-            });
-            if let Some(servers) = object.get("mcpServers") {
-                self.wrapper = Wrapper::Wrapped;
-                // A path is relative to the plugin, which is read where it is found.
-                if servers.value.as_object().is_some() {
-                    self.read_servers(&servers.value, &pointer.child("mcpServers"));
-                }
-            }
-        }
-    }
-
-    fn read_registry(&mut self, root: &Object) {
-        let entries = read_registry(root, &self.source, self.dialect);
-        self.wrapper = if entries.is_empty() {
-            Wrapper::Absent
-        } else {
-            Wrapper::Wrapped
-        };
-        for entry in entries.into_iter().take(MAX_SERVERS) {
-            self.prompts.extend(entry.prompts);
-            self.entries.push(Entry {
-                name: entry.name,
-                name_span: entry.span.at_start(),
-                pointer: entry.pointer,
-                server: entry.server,
-            });
-        }
-    }
-
-    /// Reads the one entry of a file that describes one server.
-    fn read_single(&mut self, root: &Object) {
-        let found = wrapper::find(root, self.dialect);
-        let Some((node, pointer)) = found.into_iter().next() else {
-            self.wrapper = Wrapper::Absent;
-            return;
-        };
-        self.wrapper = Wrapper::Wrapped;
-        let name = root.get("name");
-        let member = Member {
-            key: name
-                .and_then(|name| name.value.as_str())
-                .unwrap_or("server")
-                .to_owned(),
-            key_span: name.map_or(node.span.at_start(), |name| name.value.span),
-            value: node.clone(),
-        };
-        let server = read_entry(&member, &pointer, &self.source, self.dialect);
-        self.entries.push(Entry {
-            name: member.key,
-            name_span: member.key_span,
-            pointer,
-            server,
-        });
-    }
-
-    fn is_one_entry(&self, root: &Object) -> bool {
-        self.dialect.layout == Layout::MapOrEntry && wrapper::has_endpoint(root)
-    }
-
-    /// Reads a file that is one entry, which its host names like the file.
-    fn read_whole(&mut self, root: &Object, whole: Span) {
-        self.wrapper = Wrapper::Bare;
-        let name = self.source.path().rsplit(['/', '\\']).next();
-        let name = name.unwrap_or_default();
-        let member = Member {
-            key: name.strip_suffix(".json").unwrap_or(name).to_owned(),
-            key_span: whole.at_start(),
-            value: Node {
-                value: Value::Object(root.clone()),
-                span: whole,
-            },
-        };
-        let alone = Object {
-            members: vec![member.clone()],
-        };
-        self.read_member(&alone, &member, Pointer::default());
-    }
-
-    /// Reads the value of `mcpServers`; in a manifest it may also name files.
-    fn read_servers(&mut self, node: &Node, pointer: &Pointer) {
-        match (&node.value, self.kind) {
-            (Value::Object(map), _) => self.read_map(map, pointer),
-            (Value::Array(items), DocumentKind::Entries) if self.takes_list() => {
-                self.read_list(items, pointer);
-            }
-            (Value::String(text), DocumentKind::Manifest) => self.references.push(Field {
-                template: Template::parse(text),
-                span: node.span,
-                pointer: pointer.clone(),
-            }),
-            (Value::Array(items), DocumentKind::Manifest) => {
-                for (position, item) in items.iter().enumerate() {
-                    let pointer = pointer.child(&position.to_string());
-                    match &item.value {
-                        Value::Array(_) => self.wrapper = Wrapper::BadServers { span: item.span },
-                        _ => self.read_servers(item, &pointer),
-                    }
-                }
-            }
-            _ => self.wrapper = Wrapper::BadServers { span: node.span },
-        }
-    }
-
-    fn takes_list(&self) -> bool {
-        self.dialect.layout == Layout::List
-    }
-
-    /// Reads entries that carry their names themselves.
-    fn read_list(&mut self, items: &[Node], pointer: &Pointer) {
-        for (index, item) in items.iter().enumerate() {
-            let pointer = pointer.child(&index.to_string());
-            let name = item.as_object().and_then(|entry| entry.get("name"));
-            let member = Member {
-                key: name
-                    .and_then(|name| name.value.as_str())
-                    .unwrap_or_default()
-                    .to_owned(),
-                key_span: name.map_or(item.span.at_start(), |name| name.value.span),
-                value: item.clone(),
-            };
-            // Something that a registry of the host supplies, named by `uses`.
-            if item
-                .as_object()
-                .is_some_and(|entry| entry.get("uses").is_some())
-            {
-                continue;
-            }
-            let alone = Object {
-                members: vec![member.clone()],
-            };
-            self.read_member(&alone, &member, pointer);
-        }
-    }
-
-    fn read_map(&mut self, map: &Object, pointer: &Pointer) {
-        for member in &map.members {
-            let pointer = pointer.child(&member.key);
-            let is_note = member.key == "$schema" || member.key.starts_with('_');
-            let bare = self.wrapper == Wrapper::Bare;
-            if is_note || (bare && member.value.as_object().is_none()) {
-                let (key, span) = (member.key.clone(), member.key_span);
-                self.ignored.push(IgnoredKey { key, span, pointer });
-                continue;
-            }
-            if wrapper::is_built_in(&member.value, self.dialect) {
-                continue;
-            }
-            self.read_member(map, member, pointer);
-        }
-    }
-
-    fn read_member(&mut self, map: &Object, member: &Member, pointer: Pointer) {
-        let server = if self.entries.len() >= MAX_SERVERS {
-            Err(vec![EntryFault::TooMany])
-        } else if map
-            .members
-            .iter()
-            .filter(|other| other.key == member.key)
-            .count()
-            > 1
-        {
-            Err(vec![EntryFault::RepeatedKey])
-        } else {
-            read_entry(member, &pointer, &self.source, self.dialect)
-        };
-        let (name, name_span) = (member.key.clone(), member.key_span);
-        self.entries.push(Entry {
-            name,
-            name_span,
-            pointer,
-            server,
-        });
-    }
 }
 
 /// What a file is written in, by its ending.
@@ -512,16 +291,6 @@ fn syntax_of_name(path: &str) -> Option<Syntax> {
         "json" | "jsonc" => Some(Syntax::Json),
         _ => None,
     }
-}
-
-fn string_member(root: &Object, key: &str, pointer: &Pointer) -> Option<Field> {
-    let member = root.get(key)?;
-    let template = Template::parse(member.value.as_str()?);
-    Some(Field {
-        template,
-        span: member.value.span,
-        pointer: pointer.child(key),
-    })
 }
 
 /// How many folders above a file may be its host's.

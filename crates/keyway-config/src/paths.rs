@@ -40,7 +40,11 @@ mod tests {
             ("/a/..b", "/a/..b"),
             ("/a/...", "/a/..."),
         ] {
-            assert_eq!(lexical(Path::new(written)), Path::new(expected), "{written}");
+            assert_eq!(
+                lexical(Path::new(written)),
+                Path::new(expected),
+                "{written}"
+            );
         }
     }
 }

@@ -47,7 +47,10 @@ pub(crate) async fn translate(
 
 /// Asks a server `server/discover`, with the metadata of a client's first request; `None` if it does
 /// not answer. What it said meanwhile is not lost.
-pub(crate) async fn discover(connection: Connection, first: &Frame) -> (Connection, Option<Answer>) {
+pub(crate) async fn discover(
+    connection: Connection,
+    first: &Frame,
+) -> (Connection, Option<Answer>) {
     let params = message::params_of(first).and_then(RawObject::read);
     let meta = params.as_ref().and_then(|params| params.object("_meta"));
     let mut meta = meta.unwrap_or_default();

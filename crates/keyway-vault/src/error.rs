@@ -1,19 +1,20 @@
 //! Why the vault could not do what was asked.
 
+mod database;
 mod finding;
 mod loss;
 mod transfer;
 
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use keyway_code::Code;
 use keyway_store::{BackendFailure, Damage, StoreError};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
+pub use self::database::DatabaseError;
+use self::database::GrowthLimit;
 pub use self::finding::Finding;
 use self::finding::quoted;
 pub use self::loss::{Loss, Obstacle};
@@ -299,7 +300,7 @@ impl VaultError {
                 TOO_LARGE.to_owned()
             }
             Self::Database { source, .. } if source.is_full() => FULL.to_owned(),
-            Self::Database { source, .. } if source.limit == Some(GrowthLimit::FileSize) => {
+            Self::Database { source, .. } if source.limit() == Some(GrowthLimit::FileSize) => {
                 TOO_LARGE.to_owned()
             }
             Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
@@ -333,10 +334,7 @@ impl VaultError {
     fn foreign(source: Box<dyn std::error::Error + Send + Sync>) -> Self {
         Self::Database {
             action: "be used",
-            source: DatabaseError {
-                source,
-                limit: None,
-            },
+            source: DatabaseError::foreign(source),
         }
     }
 
@@ -363,10 +361,7 @@ impl VaultError {
             }
             _ => Self::Database {
                 action,
-                source: DatabaseError {
-                    limit: GrowthLimit::of(&source),
-                    source: Box::new(source),
-                },
+                source: DatabaseError::of(source),
             },
         }
     }
@@ -387,65 +382,6 @@ const FULL: &str = "free space on the disk, then try again; nothing was changed"
 
 const TOO_LARGE: &str =
     "raise the limit on the size of files (`ulimit -f unlimited`), then try again";
-
-/// What the database said, whichever database it is.
-#[derive(Debug)]
-pub struct DatabaseError {
-    source: Box<dyn std::error::Error + Send + Sync>,
-    limit: Option<GrowthLimit>,
-}
-
-/// What keeps the files of a database from growing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GrowthLimit {
-    Disk,
-    /// The limit of the process on the size of files.
-    FileSize,
-}
-
-impl GrowthLimit {
-    fn of(error: &rusqlite::Error) -> Option<Self> {
-        let code = error.sqlite_error()?;
-        match code.code {
-            rusqlite::ErrorCode::DiskFull => Some(Self::Disk),
-            // SQLite does not pass on which error of the system it met: a write that fails on a disk
-            // with room, in a process with such a limit, has met the limit.
-            rusqlite::ErrorCode::SystemIoFailure if GROWING.contains(&code.extended_code) => {
-                let limit = getrlimit(Resource::Fsize).current;
-                limit.map(|_| Self::FileSize)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The calls of SQLite that make a file larger: of the database, and of the memory that it shares.
-const GROWING: [i32; 3] = [
-    rusqlite::ffi::SQLITE_IOERR_WRITE,
-    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
-    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
-];
-
-impl DatabaseError {
-    /// Says whether the disk is full.
-    #[must_use]
-    pub const fn is_full(&self) -> bool {
-        matches!(self.limit, Some(GrowthLimit::Disk))
-    }
-}
-
-/// The text and the causes are those of the database's own error.
-impl fmt::Display for DatabaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt(f)
-    }
-}
-
-impl std::error::Error for DatabaseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.source()
-    }
-}
 
 impl From<VaultError> for StoreError {
     fn from(error: VaultError) -> Self {
@@ -468,7 +404,6 @@ impl From<VaultError> for StoreError {
     }
 }
 
-/// Takes apart what the conversion above put together.
 impl From<keyway_store::seal::SealError> for VaultError {
     fn from(error: keyway_store::seal::SealError) -> Self {
         Self::Crypto {
@@ -477,6 +412,7 @@ impl From<keyway_store::seal::SealError> for VaultError {
     }
 }
 
+/// Takes apart what the conversion to [`StoreError`] put together.
 impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {
         match error {

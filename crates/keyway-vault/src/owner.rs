@@ -98,7 +98,9 @@ impl Owner {
             let id = name.strip_prefix(DRAFT);
             id.is_some_and(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()))
         };
-        remove_if(folder, &self.lock, |name| is_draft(name).then_some(OLD_DRAFT));
+        remove_if(folder, &self.lock, |name| {
+            is_draft(name).then_some(OLD_DRAFT)
+        });
     }
 
     /// Tells whether other processes can still find the lock; its folder may have been emptied.
@@ -218,7 +220,8 @@ fn remove_if(folder: &Folder, own: &OwnedFd, old_after: impl Fn(&str) -> Option<
     let age = |file: &OwnedFd| Some(now?.saturating_sub(modified(file)?));
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some((name, old_after)) = name.to_str().and_then(|it| Some((it, old_after(it)?))) else {
+        let Some((name, old_after)) = name.to_str().and_then(|it| Some((it, old_after(it)?)))
+        else {
             continue;
         };
         if let Ok(Some(file)) = folder.open_file(name)

@@ -199,8 +199,9 @@ impl Vault {
             Some(current) => current,
             None => {
                 let new = Owner::new(&self.data).map_err(|error| self.obstructed(error))?;
-                let folders = [&self.data, &self.config, &self.runtime];
-                folders.map(|folder| new.remove_drafts(folder));
+                for folder in [&self.data, &self.config, &self.runtime] {
+                    new.remove_drafts(folder);
+                }
                 new
             }
         };

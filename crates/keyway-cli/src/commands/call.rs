@@ -241,7 +241,9 @@ fn asked(
         let host = reach.host(context, SignInPolicy::default())?;
         let lines = ChildLines::default();
         let server = ServerArg::from(server.clone());
-        let approved = server.approved(context, &lines.listen(&host), reach).await?;
+        let approved = server
+            .approved(context, &lines.listen(&host), reach)
+            .await?;
         let what = format!("waiting for `{}`", printable(approved.server()));
         let last: LastLine = Arc::new(move || lines.last());
         let _waiting = Waiting::until(news, context, what, Some(last));

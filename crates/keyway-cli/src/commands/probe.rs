@@ -37,7 +37,10 @@ pub(crate) struct Probe {
 pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, CliError> {
     let (name, health, decided) = super::block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
-        let server = arguments.server.approved(context, &host, &arguments.reach).await?;
+        let server = arguments
+            .server
+            .approved(context, &host, &arguments.reach)
+            .await?;
         let health = server.health().await.map_err(CliError::from);
         let decided = list_anything(&server).await.map_err(CliError::from);
         Ok((server.server().to_owned(), Row::of_health(health), decided))

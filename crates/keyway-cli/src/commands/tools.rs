@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_for_settings, tell_notes, tell_skipped};
+use crate::arguments::connect::{
+    ConnectArgs, SignInPolicy, ask_for_settings, tell_notes, tell_skipped,
+};
 use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;

@@ -47,11 +47,20 @@ fn check_syntax(document: &Document, report: &mut Report<'_>) {
     };
     let message = format!("not {not}: {}{more}", first.kind.describe());
     let finding = report.at(source, first.span, &Pointer::default(), message);
-    let finding = if faults.iter().all(|fault| fault.kind == FaultKind::Comment) {
-        finding.hint("move the note into a key that starts with `_`, or into the README")
-    } else {
+    if faults.iter().all(|fault| fault.kind == FaultKind::Comment) {
+        // Unsafe: the text of a comment is in no other place.
+        let edits = faults
+            .iter()
+            .map(|fault| Edit::replace(source, fault.span, ""));
         finding
-    };
+            .hint("move the note into a key that starts with `_`, or into the README")
+            .fix(
+                Applicability::Unsafe,
+                "remove the comments",
+                edits.collect(),
+            );
+        return;
+    }
     let edits: Vec<Edit> = faults
         .iter()
         .filter_map(|fault| match fault.kind {
@@ -86,5 +95,32 @@ fn check_whole(document: &Document, report: &mut Report<'_>) {
             );
         }
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::edit::Applicability;
+
+    use crate::rules::fixture::{findings, fixed, plugin};
+
+    const ID: &str = "invalid-json";
+
+    #[test]
+    fn comments_are_removed_only_where_nothing_else_is_wrong_and_never_as_a_safe_fix() {
+        let text = "{\n  // why\n  \"mcpServers\": {} /* end */\n}";
+        let found = findings(ID, &plugin(text));
+        let fix = found[0].fix.as_ref().unwrap();
+        assert_eq!(fix.applicability, Applicability::Unsafe);
+        assert_eq!(fixed(ID, text), "{\n  \n  \"mcpServers\": {} \n}");
+
+        let text = "{\n  // why\n  \"mcpServers\": {},\n}";
+        let found = findings(ID, &plugin(text));
+        let fix = found[0].fix.as_ref().unwrap();
+        assert_eq!(fix.applicability, Applicability::Safe);
+        assert_eq!(
+            (fix.title.as_str(), fix.edits.len()),
+            ("correct the commas", 1)
+        );
     }
 }

@@ -51,6 +51,9 @@ enum Found {
     Refused,
     /// A program gets it.
     PassedOn,
+    /// A program gets it in a place that may be for something else, or in the address of a database,
+    /// where a word is often the real password of a server on this machine.
+    Maybe,
 }
 
 fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<Found> {
@@ -82,7 +85,10 @@ fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<F
         FieldRole::OAuth(_) => placeholder::in_oauth(template, None).then_some(Found::Refused),
         FieldRole::Env(name) => {
             let is_filled_in = is_stock(text) && !names_header(name, text);
-            (is_credential_name(name) && is_filled_in).then_some(Found::PassedOn)
+            match is_credential_name(name) && is_filled_in {
+                true => Some(Found::PassedOn),
+                false => password(text).is_some_and(is_stock).then_some(Found::Maybe),
+            }
         }
         FieldRole::Argument(_) => {
             let value = match (text.strip_prefix("--"), before) {
@@ -91,12 +97,25 @@ fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<F
                     value.get(..).filter(|_| is_credential_name(name))?
                 }
                 (None, Some(before)) if credential_flag(before) => text,
-                _ => return None,
+                (None, _) => {
+                    let marked = text.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+                    let is_marked = marked.is_some_and(is_credential_name);
+                    let is_filled_in = is_marked || password(text).is_some_and(is_stock);
+                    return is_filled_in.then_some(Found::Maybe);
+                }
             };
             is_stock(value).then_some(Found::PassedOn)
         }
         FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => None,
     }
+}
+
+/// Returns the password in an address such as `postgresql://user:password@host/db`.
+fn password(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user_info, _) = authority.rsplit_once('@')?;
+    Some(user_info.split_once(':')?.1)
 }
 
 fn add(
@@ -111,11 +130,14 @@ fn add(
             format!("{field_name} holds a placeholder, so nothing is sent"),
             Severity::Error,
         ),
-        (Found::PassedOn, true) => (format!("{field_name} holds a placeholder"), Severity::Error),
-        (Found::PassedOn, false) => (
-            format!("{field_name} holds a placeholder"),
-            Severity::Warning,
-        ),
+        (found, strict) => {
+            let severity = match (found, strict) {
+                (Found::PassedOn, true) => Severity::Error,
+                (Found::PassedOn, false) | (_, true) => Severity::Warning,
+                (_, false) => Severity::Info,
+            };
+            (format!("{field_name} holds a placeholder"), severity)
+        }
     };
     report
         .field(document, server, field, message)
@@ -170,6 +192,18 @@ mod tests {
             (
                 r#""command": "x", "args": ["--token=<token>"]"#,
                 Severity::Warning,
+            ),
+            (
+                r#""command": "x", "args": ["<your-github-pat>"]"#,
+                Severity::Info,
+            ),
+            (
+                r#""command": "x", "args": ["postgresql://user:password@h.example/db"]"#,
+                Severity::Info,
+            ),
+            (
+                r#""command": "x", "env": {"DATABASE_URL": "mysql://u:<password>@h.example"}"#,
+                Severity::Info,
             ),
         ] {
             let found = findings(ID, &entry(fields));
@@ -239,6 +273,8 @@ mod tests {
             r#""command": "x", "args": ["--api-key", "${API_KEY}", "--name", "YOUR_NAME"]"#,
             r#""url": "https://your-team.example/mcp", "headers": {"X-Team": "acme"}"#,
             r#""command": "x", "env": {"API_KEY_HEADER": "X-Api-Key"}"#,
+            r#""command": "x", "args": ["<folder>", "https://h.example/@scope:1"]"#,
+            r#""command": "x", "env": {"DATABASE_URL": "postgresql://u:${DB_PASSWORD}@h.example"}"#,
         ] {
             assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
         }

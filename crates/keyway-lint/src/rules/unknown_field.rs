@@ -124,20 +124,20 @@ impl CheckedObject<'_> {
             .find(|(foreign, ..)| self.kind == ObjectKind::Entry && *foreign == member.key);
         let near = self.near(&member.key);
         let (hint, rename) = match (foreign, near.as_slice()) {
-            (Some((_, host, how)), _) => (how.hint(host), how.rename()),
-            (None, [only]) => (format!("did you mean `{only}`?"), Some(*only)),
+            (Some((_, host, how)), _) => (how.hint(host), how.rename().map(str::to_owned)),
+            (None, [only]) => (format!("did you mean `{only}`?"), Some((*only).to_owned())),
             (None, [first, ..]) => (format!("did you mean `{first}`?"), None),
             (None, []) => {
                 let hint = "remove it, or start its name with `_` to keep it as a note";
-                (hint.to_owned(), None)
+                (hint.to_owned(), Some(format!("_{}", member.key)))
             }
         };
         let finding = finding.hint(hint);
         if let Some(name) = rename.filter(|name| self.object.get(name).is_none()) {
-            let edits = vec![Edit::replace(source, member.key_span, quote(name))];
+            let edits = vec![Edit::replace(source, member.key_span, quote(&name))];
             finding.fix(
                 Applicability::Unsafe,
-                format!("rename it to `{name}`"),
+                format!("rename it to `{}`", shown(&name)),
                 edits,
             );
         }
@@ -345,6 +345,17 @@ mod tests {
             ),
             r#"{"s": {"url": "u", "oauth": {"clientId": "x", "scopes": "a"}}}"#
         );
+    }
+
+    #[test]
+    fn a_field_that_is_like_none_becomes_a_note() {
+        let text = r#"{"mcpServers": {"s": {"command": "x", "category": "Medium"}}}"#;
+        assert_eq!(fixed(ID, text), text.replace("category", "_category"));
+        let found = findings(
+            ID,
+            &entry(r#""command": "x", "category": 1, "_category": 2"#),
+        );
+        assert!(found[0].fix.is_none());
     }
 
     #[test]

@@ -84,7 +84,10 @@ fn after_a_legacy_answer_initialize_decides() {
     ] {
         let (negotiation, _) = EraNegotiation::of_session();
         let inputs = [legacy.clone(), to(Initialize, answer.clone())];
-        assert_eq!(follow(negotiation, &inputs), [Ask(Initialize), expected.clone()]);
+        assert_eq!(
+            follow(negotiation, &inputs),
+            [Ask(Initialize), expected.clone()]
+        );
         let (negotiation, first) = EraNegotiation::of_legacy_session();
         assert_eq!(first, Ask(Initialize));
         assert!(!negotiation.is_timed());
@@ -98,7 +101,10 @@ fn a_silent_server_is_asked_both_and_the_first_answer_decides() {
     let silent = Input::KeepsSilent;
     for (answers, expected) in [
         (vec![to(Initialize, Accepted)], vec![Decided(Legacy)]),
-        (vec![to(Initialize, Answer::Failed)], vec![Failed(Initialize)]),
+        (
+            vec![to(Initialize, Answer::Failed)],
+            vec![Failed(Initialize)],
+        ),
         // Modern, and the `initialize` that is still open gets its time.
         (
             vec![to(Discover, Accepted), Input::KeepsSilent],
@@ -122,7 +128,10 @@ fn a_silent_server_is_asked_both_and_the_first_answer_decides() {
             vec![Wait, Decided(Legacy)],
         ),
         (
-            vec![to(Discover, other(&["2025-06-18"])), to(Initialize, Accepted)],
+            vec![
+                to(Discover, other(&["2025-06-18"])),
+                to(Initialize, Accepted),
+            ],
             vec![Wait, Decided(Legacy)],
         ),
         (
@@ -148,7 +157,10 @@ fn a_silent_server_is_asked_both_and_the_first_answer_decides() {
             vec![Wait, Failed(Discover)],
         ),
         (
-            vec![to(Initialize, OtherEra), to(Discover, other(&["2025-06-18"]))],
+            vec![
+                to(Initialize, OtherEra),
+                to(Discover, other(&["2025-06-18"])),
+            ],
             vec![Wait, Failed(Initialize)],
         ),
     ] {
@@ -168,7 +180,11 @@ fn a_client_gets_the_other_era_only_if_the_server_does_not_speak_its_own() {
         (Modern, to(Discover, Answer::Failed), Failed(Discover)),
         (Modern, Input::KeepsSilent, Ask(Initialize)),
         // Client and server agree on the version themselves.
-        (Modern, to(Discover, other(&["2099-01-01"])), Decided(Modern)),
+        (
+            Modern,
+            to(Discover, other(&["2099-01-01"])),
+            Decided(Modern),
+        ),
         (Modern, to(Discover, other(&[MODERN])), Decided(Modern)),
         (Legacy, to(Initialize, Accepted), Decided(Legacy)),
         (Legacy, to(Initialize, OtherEra), Ask(Discover)),

@@ -307,9 +307,17 @@ fn drafts_of_killed_processes_are_removed_from_every_folder() {
     let home = Home::new();
     let vault = home.open();
     let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    let (dead, young) = (format!("new-{}", "0".repeat(32)), format!("new-{}", "1".repeat(32)));
+    let (dead, young) = (
+        format!("new-{}", "0".repeat(32)),
+        format!("new-{}", "1".repeat(32)),
+    );
     let others = ["new-names", "new-vault-0.key", "config.toml"];
-    let Folders { data, config, runtime, .. } = &home.folders;
+    let Folders {
+        data,
+        config,
+        runtime,
+        ..
+    } = &home.folders;
     let folders = [data, config, runtime];
     for folder in folders {
         let folder = Folder::open(folder).unwrap();
@@ -324,7 +332,11 @@ fn drafts_of_killed_processes_are_removed_from_every_folder() {
     for folder in folders {
         assert!(!folder.join(&dead).exists(), "{}", folder.display());
         for name in others.into_iter().chain([young.as_str()]) {
-            assert!(folder.join(name).exists(), "{}", folder.join(name).display());
+            assert!(
+                folder.join(name).exists(),
+                "{}",
+                folder.join(name).display()
+            );
         }
     }
 }

@@ -25,7 +25,8 @@ pub(super) fn explaining(
     let mut found = lint(&context);
     name_slips(&mut found);
     found.retain(|finding| {
-        let is_stray_blank = finding.code == Code::UnusableValue && finding.severity == Severity::Warning;
+        let is_stray_blank =
+            finding.code == Code::UnusableValue && finding.severity == Severity::Warning;
         is_about_a_file(finding) || is_stray_blank || servers.iter().any(|s| stops(finding, s))
     });
     for server in servers

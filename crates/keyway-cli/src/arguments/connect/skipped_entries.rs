@@ -1,7 +1,7 @@
 //! What is worth a line although the command goes on: files and entries that are left out, in the words of the rules that `keyway check` has for them.
 
-use keyway::examination::{SkippedEntry, skipped};
 use keyway::Plan;
+use keyway::examination::{SkippedEntry, skipped};
 use keyway::load::Loaded;
 use keyway_config::diagnostic::Severity;
 use keyway_secret::printable;

@@ -52,7 +52,10 @@ pub(super) fn move_out(arguments: &MoveArgs, context: &CommandContext) -> Result
     let to = parse_key(&arguments.to)?;
     block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
-        let approved = arguments.server.approved(context, &host, &arguments.reach).await?;
+        let approved = arguments
+            .server
+            .approved(context, &host, &arguments.reach)
+            .await?;
         if let Some(sealed) = written_before(&approved, &to)? {
             return print_sealed(context, &sealed);
         }
@@ -69,7 +72,10 @@ pub(super) fn import(arguments: &ImportArgs, context: &CommandContext) -> Result
     let sealed = read(arguments.from.as_deref())?;
     block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
-        let approved = arguments.server.approved(context, &host, &arguments.reach).await?;
+        let approved = arguments
+            .server
+            .approved(context, &host, &arguments.reach)
+            .await?;
         approved.import_sign_in(&sealed)?;
         let server = printable(approved.server());
         context.print_aside(&format!("imported the sign-in to `{server}`\n"));
