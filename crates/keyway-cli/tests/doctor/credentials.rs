@@ -41,7 +41,7 @@ fn a_refused_token_is_looked_at_and_the_right_one_works() {
         assert_eq!(found["http"]["status"], 401, "{value}");
         let message = found["message"].as_str().unwrap();
         assert!(
-            message.contains("`Authorization` is made of `TOKEN`, which is set"),
+            message.contains("`Authorization` comes from `TOKEN`, which is set"),
             "{message}"
         );
         let names_blank = message.ends_with(": it begins or ends with a blank, which is not sent");
@@ -208,7 +208,7 @@ fn a_tenant_in_the_address_is_named_by_its_variable_and_another_one_works() {
     let found = assert_fault(&call("other"), "wrong-tenant", 1, "export WORKSPACE_ID=…");
     let message = found["message"].as_str().unwrap();
     assert!(
-        message.contains("the address is made of `WORKSPACE_ID`"),
+        message.contains("the address comes from `WORKSPACE_ID`"),
         "{message}"
     );
     assert_works(&call("acme"));

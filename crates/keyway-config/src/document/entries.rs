@@ -1,7 +1,8 @@
 //! Where the entries of a document stand, by its kind and its host's layout.
 
 use super::{
-    Document, DocumentKind, Entry, ListedPlugin, MAX_PLUGINS, MAX_SERVERS, Wrapper, wrapper,
+    Document, DocumentKind, Entry, IgnoredKey, ListedPlugin, MAX_PLUGINS, MAX_SERVERS, Wrapper,
+    wrapper,
 };
 use crate::declared::{EntryFault, Field, read_entry, read_registry};
 use crate::dialect::Layout;

@@ -8,7 +8,7 @@ use keyway_store::conformance::{self, Backend};
 use keyway_store::*;
 
 use crate::error::VaultError;
-use crate::folders::Folder;
+use crate::folders::{Folder, Folders};
 use crate::owner::LocalOwner;
 use crate::store::Vault;
 use crate::store::tests::{Home, damage};

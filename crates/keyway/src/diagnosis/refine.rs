@@ -150,7 +150,7 @@ fn described(fed: &Fed) -> String {
         .iter()
         .map(|name| format!("`{name}`"))
         .collect();
-    format!("; `{header}` is made of {}, which is set", names.join(", "))
+    format!("; `{header}` comes from {}, which is set", names.join(", "))
 }
 
 fn forbidden(
@@ -195,7 +195,7 @@ fn forbidden(
         return Finding {
             code: Code::WrongTenant,
             message: format!(
-                "the server answered HTTP 403; {place} is made of `{variable}`, which may be that of another account"
+                "the server answered HTTP 403; {place} comes from `{variable}`, which may be that of another account"
             ),
             hint: format!("check it: export {variable}=…; then {}", next.again()),
         };
