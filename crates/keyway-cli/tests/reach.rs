@@ -269,7 +269,7 @@ fn a_refused_credential_is_explained_by_every_command() {
         r#", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
     );
     for (token, words) in [
-        ("CANARY-4711", "made of `TOKEN`, which is set"),
+        ("CANARY-4711", "comes from `TOKEN`, which is set"),
         ("Bearer CANARY-4711", "its scheme appears twice"),
         // A JWT of 1970.
         ("eyJhbGciOiJub25lIn0.eyJleHAiOjB9.c2ln", " days ago"),

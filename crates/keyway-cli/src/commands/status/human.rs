@@ -3,7 +3,7 @@
 use keyway::diagnosis::{Diagnosis, Variable};
 use keyway_check::Report;
 use keyway_code::Reason;
-use keyway_config::diagnostic::Diagnostic;
+use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::environment::Origin;
 use keyway_secret::{printable, server_argument};
 
@@ -151,7 +151,7 @@ fn variable(variable: &Variable) -> String {
     }
 }
 
-/// Returns what is wrong with files, and of each failed server the first thing.
+/// Returns what is wrong with files, of each failed server the first thing, and warnings.
 fn first_messages<'a>(servers: &[Diagnosis], report: &'a Report<'_>) -> Vec<&'a Diagnostic> {
     let found = report.diagnostics();
     let mut chosen: Vec<usize> = Vec::new();
@@ -161,7 +161,7 @@ fn first_messages<'a>(servers: &[Diagnosis], report: &'a Report<'_>) -> Vec<&'a 
     let about_files = found.iter().enumerate();
     chosen.extend(
         about_files
-            .filter(|(_, one)| one.server.is_none())
+            .filter(|(_, one)| one.server.is_none() || one.severity == Severity::Warning)
             .map(|(at, _)| at),
     );
     chosen.sort_unstable();
