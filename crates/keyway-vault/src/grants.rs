@@ -9,7 +9,6 @@ mod reserve;
 mod row;
 mod sqlite;
 mod uptime;
-mod use_marker;
 
 pub use self::claims::RenewalUnderWay;
 pub(crate) use self::list::{examine, indexes, named, open_row};

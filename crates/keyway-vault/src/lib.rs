@@ -69,6 +69,7 @@ mod store;
 mod timeouts;
 mod transfer;
 mod unlocked_key;
+mod use_marker;
 mod verify;
 
 use keyway_store::seal;

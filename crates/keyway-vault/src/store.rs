@@ -33,6 +33,7 @@ use crate::key::{KeySources, Locator, Protection};
 use crate::owner::{Owner, OwnerFolders};
 use crate::seal::{Key, KeyId};
 use crate::unlocked_key::UnlockedKey;
+use crate::use_marker::UseMarkers;
 
 use self::connection::Opened;
 use self::file_identity::FileIdentity;
@@ -62,6 +63,7 @@ pub struct Vault {
     /// Made at the first claim; a process that only reads leaves no lock file.
     /// Held while that file is made or looked for. Neither lock is taken under the other.
     owner: Mutex<Option<Owner>>,
+    use_markers: UseMarkers,
     /// Relaxed, like `writes`: numbers to show, which guard no other data.
     reads: AtomicU64,
     /// Relaxed, as above.
@@ -123,6 +125,7 @@ impl Vault {
             runtime,
             inner: Mutex::new(inner),
             owner: Mutex::new(None),
+            use_markers: UseMarkers::default(),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         }
@@ -227,6 +230,10 @@ impl Vault {
     pub(crate) fn owner_if_any(&self) -> Option<OwnerId> {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         owner.as_ref().map(|owner| owner.id().clone())
+    }
+
+    pub(crate) const fn use_markers(&self) -> &UseMarkers {
+        &self.use_markers
     }
 
     pub(crate) const fn data(&self) -> &Folder {

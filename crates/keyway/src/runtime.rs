@@ -30,6 +30,7 @@ pub fn block_on<T>(work: impl Future<Output = T>, shutdown: Duration) -> io::Res
     drop(thread::Builder::new().spawn(|| ())?.join());
     let runtime = Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build()?;
     drop(runtime.spawn(async {
@@ -42,6 +43,11 @@ pub fn block_on<T>(work: impl Future<Output = T>, shutdown: Duration) -> io::Res
     runtime.shutdown_timeout(shutdown);
     Ok(output)
 }
+
+/// How many threads do blocking work at once; what comes then waits for its turn. A thread costs
+/// memory for as long as it lives, which is as long as there is such work at all. None of that work
+/// waits for other work of its kind, and one vault is used by one thread at a time.
+const BLOCKING_THREADS: usize = 64;
 
 /// A clock that several share.
 #[cfg(feature = "stdio")]

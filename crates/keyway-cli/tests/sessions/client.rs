@@ -29,8 +29,20 @@ impl Client {
         }
     }
 
-    /// Begins a session and opens its stream; the connection it was begun on stays open as well.
+    /// Begins a session, calls and opens its stream; the connection it was begun on stays open as
+    /// well.
     pub(crate) fn begin(&mut self) {
+        self.initialize();
+        self.call();
+        let mut stream = self.connect();
+        self.send(&mut stream, "GET", "Accept: text/event-stream\r\n", "");
+        let (head, _) = read(&mut stream);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        self.stream = Some(stream);
+    }
+
+    /// Begins a session and asks for nothing; its one connection stays open.
+    pub(crate) fn initialize(&mut self) {
         let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
         let (head, _) = self.post(hello);
         let mut lines = head.lines();
@@ -43,12 +55,6 @@ impl Client {
         .unwrap();
         let (head, _) = self.post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert!(head.starts_with("HTTP/1.1 202 "), "{head}");
-        self.call();
-        let mut stream = self.connect();
-        self.send(&mut stream, "GET", "Accept: text/event-stream\r\n", "");
-        let (head, _) = read(&mut stream);
-        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-        self.stream = Some(stream);
     }
 
     /// Asks something and waits for the answer.

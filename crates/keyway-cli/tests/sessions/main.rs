@@ -10,6 +10,7 @@
 )]
 
 mod client;
+mod idle;
 mod soak;
 mod worker;
 

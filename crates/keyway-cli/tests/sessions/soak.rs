@@ -112,7 +112,7 @@ fn settled(samples: &[(usize, usize)], slice: usize) -> (usize, usize) {
     (median(resident), median(descriptors))
 }
 
-fn served_path(desk: &Desk) -> String {
+pub(crate) fn served_path(desk: &Desk) -> String {
     let name = desk.folder.path().file_name().unwrap().to_str().unwrap();
     format!("/mcp/{name}/s")
 }

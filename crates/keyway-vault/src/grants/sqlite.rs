@@ -11,13 +11,13 @@ use keyway_store::{
 use crate::error::VaultError;
 use crate::owner::Liveness;
 use crate::store::{DataKey, Listing, Scope, Vault};
+use crate::use_marker;
 
 use super::change_feed::SqliteChangeFeed;
 use super::claims::{ClaimEnd, OverdueClaim};
 use super::journal::Origin;
 use super::list;
 use super::row::{self, ColumnContext, END_CLAIM, Row};
-use super::use_marker::{self, LockFileMarker};
 
 impl GrantStore for Vault {
     fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
@@ -195,7 +195,7 @@ impl GrantStore for Vault {
 
     fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
         grant.check()?;
-        let marker = LockFileMarker::new(&self.runtime()?, grant)?;
+        let marker = self.use_markers().mark(&self.runtime()?, grant)?;
         Ok(Some(Box::new(marker)))
     }
 

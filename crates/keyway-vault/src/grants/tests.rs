@@ -242,6 +242,36 @@ fn removed_runtime_folder_is_made_again() {
 }
 
 #[test]
+fn sessions_of_one_process_share_one_mark_and_its_descriptors() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &tokens(1)).unwrap();
+    let mark = || vault.mark_in_use(&grant()).unwrap().unwrap();
+    let first = mark();
+    let users = home.folders.runtime.join("users");
+    let files = || fs::read_dir(&users).unwrap().count();
+    let descriptors = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap();
+        let opened = all.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+        opened.filter(|path| path.starts_with(&users)).count()
+    };
+    let (one_file, one_mark) = (files(), descriptors());
+    let sessions: Vec<_> = (0..100).map(|_| mark()).collect();
+    assert_eq!((files(), descriptors()), (one_file, one_mark));
+    // It answers when the last of them has ended.
+    let asked = vault.stop_users(&grant(), Duration::ZERO).unwrap();
+    assert_eq!((asked.stopped, asked.remaining), (0, 1));
+    assert!(first.is_stop_requested() && sessions.iter().all(|it| it.is_stop_requested()));
+    // A session of the next sign-in is not asked.
+    let next = mark();
+    assert!(!next.is_stop_requested());
+    drop((first, sessions));
+    assert_eq!((files(), descriptors()), (one_file, one_mark));
+    drop(next);
+    assert_eq!((files(), descriptors()), (one_file - 1, 0));
+}
+
+#[test]
 fn room_of_an_owner_that_cannot_be_seen_is_not_taken_away() {
     let home = Home::new();
     let vault = home.open();

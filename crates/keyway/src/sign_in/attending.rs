@@ -40,9 +40,7 @@ async fn recover(oauth: OAuth, orphans: Arc<OrphanWatch>, link: Weak<dyn Link>) 
         if link.upgrade().is_none() {
             return;
         }
-        let (watch, grant) = (Arc::clone(&orphans), oauth.grant().clone());
-        let look = tokio::task::spawn_blocking(move || watch.has(&grant));
-        if look.await.unwrap_or_default() {
+        if orphans.has(oauth.grant()).await {
             // What fails here is told to the next request.
             drop(oauth.recover().await);
         }

@@ -2,8 +2,11 @@
 //! which the kernel frees when its process dies.
 //!
 //! Removing the file asks; freeing the lock answers. Nothing is written to the store for it.
+//! All sessions of a process share one file, so that a session costs no descriptor.
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use blake2::{Blake2b256, Digest as _};
@@ -18,6 +21,45 @@ use crate::seal::KeyId;
 use crate::owner::{DRAFT, SUFFIX, is_there, remove_dead};
 use crate::timeouts::USERS_POLL_INTERVAL;
 
+/// The marks of a process, one for each sign-in that it uses.
+#[derive(Debug, Default)]
+pub(crate) struct UseMarkers {
+    /// By the start of the file's name. Held while a file is made, so that two sessions that begin
+    /// together make one; locked on threads that may wait, under no other lock of the vault.
+    by_prefix: Mutex<BTreeMap<String, Weak<LockFileMarker>>>,
+}
+
+impl UseMarkers {
+    /// Returns the mark of a sign-in; a new one if it has none, or one that asks to stop.
+    pub(crate) fn mark(
+        &self,
+        runtime: &Folder,
+        grant: &GrantKey,
+    ) -> Result<SharedMarker, VaultError> {
+        let by_prefix = self.by_prefix.lock();
+        let mut by_prefix = by_prefix.unwrap_or_else(PoisonError::into_inner);
+        let prefix = prefix(grant);
+        let known = by_prefix.get(&prefix).and_then(Weak::upgrade);
+        if let Some(marker) = known.filter(|marker| !marker.is_stop_requested()) {
+            return Ok(SharedMarker(marker));
+        }
+        let marker = Arc::new(LockFileMarker::new(runtime, &prefix)?);
+        by_prefix.retain(|_, marker| marker.strong_count() > 0);
+        by_prefix.insert(prefix, Arc::downgrade(&marker));
+        Ok(SharedMarker(marker))
+    }
+}
+
+/// One session's part in a mark, which goes with the last of them.
+#[derive(Debug)]
+pub(crate) struct SharedMarker(Arc<LockFileMarker>);
+
+impl UseMarker for SharedMarker {
+    fn is_stop_requested(&self) -> bool {
+        self.0.is_stop_requested()
+    }
+}
+
 /// A file that is locked for as long as the sign-in is in use.
 ///
 /// ```text
@@ -26,14 +68,14 @@ use crate::timeouts::USERS_POLL_INTERVAL;
 ///                                └──dropped, or the process dies──▶ free ◀──┘
 /// ```
 #[derive(Debug)]
-pub(super) struct LockFileMarker {
+struct LockFileMarker {
     folder: Folder,
     name: String,
     lock: OwnedFd,
 }
 
 impl LockFileMarker {
-    pub(super) fn new(runtime: &Folder, grant: &GrantKey) -> Result<Self, VaultError> {
+    fn new(runtime: &Folder, prefix: &str) -> Result<Self, VaultError> {
         let folder = runtime.folder(FOLDER)?;
         let own = KeyId::random()?.to_string();
         // Locked before it gets its name, so that no other process ever finds it unlocked.
@@ -42,16 +84,14 @@ impl LockFileMarker {
         let lock = folder.create_open(&draft)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|errno| VaultError::lock(&path, errno))?;
-        let name = format!("{}{own}{SUFFIX}", prefix(grant));
+        let name = format!("{prefix}{own}{SUFFIX}");
         folder
             .publish(&draft, &name)
             .map_err(|errno| VaultError::file("rename", &path, errno))?;
         remove_dead(&folder, &lock);
         Ok(Self { folder, name, lock })
     }
-}
 
-impl UseMarker for LockFileMarker {
     fn is_stop_requested(&self) -> bool {
         !is_there(&self.folder, &self.name, &self.lock)
     }
@@ -65,7 +105,7 @@ impl Drop for LockFileMarker {
 }
 
 /// Asks all users of a sign-in to stop, and waits for them.
-pub(super) fn stop_users(
+pub(crate) fn stop_users(
     runtime: &Folder,
     grant: &GrantKey,
     timeout: Duration,
