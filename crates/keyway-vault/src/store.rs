@@ -17,6 +17,7 @@ mod page_rows;
 mod record_store;
 mod records;
 mod rekey;
+mod stuck_lock;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -276,7 +277,10 @@ pub struct Statistics {
 
 /// What the lock of a [`Vault`] guards.
 struct Inner {
+    /// One without tables while `is_closed`.
     connection: Connection,
+    /// Set if it had to be closed and could not be opened again.
+    is_closed: bool,
     /// Set while the connection is one for reading only.
     obstacle: Option<Obstacle>,
     file: FileIdentity,
@@ -300,6 +304,7 @@ impl Inner {
         let keys = unlock(&connection, config, &sources)?;
         Ok(Self {
             connection,
+            is_closed: false,
             obstacle,
             file,
             keys,
@@ -311,6 +316,10 @@ impl Inner {
     /// be written to if need be.
     fn check(&mut self, data: &Folder, access: Access) -> Result<(), VaultError> {
         self.file.check()?;
+        if self.is_closed {
+            self.connection = connection::open_for_writing(data)?;
+            self.is_closed = false;
+        }
         let Some(why) = self.obstacle else {
             return Ok(());
         };
@@ -323,6 +332,24 @@ impl Inner {
             return Err(VaultError::Unwritable { path, why });
         }
         Ok(())
+    }
+
+    /// Exchanges a connection that holds a lock although its transaction has ended.
+    fn reopen_if_stuck(&mut self, data: &Folder) {
+        let is_shared = self.file.path.ends_with(connection::NAME);
+        if !is_shared || self.obstacle.is_some() || !stuck_lock::is_held(data) {
+            return;
+        }
+        let Ok(none) = Connection::open_in_memory() else {
+            return;
+        };
+        // Closed before the next is opened: connections of one process share their locks.
+        drop(std::mem::replace(&mut self.connection, none));
+        match connection::open_for_writing(data) {
+            Ok(connection) => self.connection = connection,
+            // Said to the next transaction; this one has succeeded or failed on its own.
+            Err(_) => self.is_closed = true,
+        }
     }
 
     const fn locator<'a>(&'a self, config: &'a Folder) -> Locator<'a> {
@@ -398,6 +425,21 @@ enum Access {
 
 /// Runs `work` in a transaction, with the key that the header names at that moment.
 fn transact<T>(
+    inner: &mut Inner,
+    folders: (&Folder, &Folder),
+    access: Access,
+    action: &'static str,
+    work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
+) -> Result<T, VaultError> {
+    let outcome = begin_and_end(inner, folders, access, action, work);
+    // Looked at however it ended: a transaction that is given up gives its locks up as well.
+    if access != Access::Read {
+        inner.reopen_if_stuck(folders.0);
+    }
+    outcome
+}
+
+fn begin_and_end<T>(
     inner: &mut Inner,
     (data, config): (&Folder, &Folder),
     access: Access,

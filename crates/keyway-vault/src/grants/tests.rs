@@ -23,6 +23,7 @@ impl Backend for Home {
 
 mod kills;
 mod processes;
+mod stuck_locks;
 
 pub(crate) use self::processes::hold_open;
 

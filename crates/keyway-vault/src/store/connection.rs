@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{Access, FlockOperation, StatVfsMountFlags, fcntl_lock};
 use rustix::io::Errno;
 
-use super::library;
+use super::{library, stuck_lock};
 use crate::error::{Obstacle, VaultError};
 use crate::folders::Folder;
 use crate::owner::DRAFT;
@@ -70,6 +70,11 @@ pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError
             Ok(connection)
         }) {
             Err(VaultError::Busy) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // Recovering a log takes locks as well. Closed, so that they go with it.
+            Ok(stuck) if stuck_lock::is_held(folder) && Instant::now() < deadline => {
+                drop(stuck);
                 std::thread::sleep(Duration::from_millis(5));
             }
             // SQLite takes a lock that the file system does not have for one that others hold.
@@ -283,6 +288,7 @@ pub(super) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
 
 pub(super) const NAME: &str = "vault.db";
 pub(super) const LOG: &str = "vault.db-wal";
+pub(super) const SHARED_MEMORY: &str = "vault.db-shm";
 pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 const OPEN: &str = "be opened";
 pub(super) const PREPARE: &str = "prepare its tables";

@@ -100,6 +100,7 @@ pub(crate) fn open_damaged(
     let keys = keys(&connection, &config, &sources).map_err(beyond_repair)?;
     let mut inner = Inner {
         file: FileIdentity::of(data.path().join(copy))?,
+        is_closed: false,
         connection,
         obstacle: None,
         keys,

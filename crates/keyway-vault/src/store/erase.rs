@@ -6,6 +6,7 @@
 //! Blocks that the file system gave up are beyond reach; the sealed values in them stay sealed.
 
 use keyway_store::Deleted;
+use rusqlite::Connection;
 
 use crate::error::VaultError;
 
@@ -14,26 +15,11 @@ use super::{Scope, Vault, connection};
 impl Vault {
     /// Wipes the remains of all deletions so far; tells whether that was possible now.
     pub(crate) fn erase(&self) -> Result<Deleted, VaultError> {
-        let failed = || VaultError::database("wipe deleted entries");
         let mut inner = self.lock();
-        let c = &mut inner.connection;
-        let wanted: i64 = c
-            .query_row("SELECT erase_wanted FROM header", [], |row| row.get(0))
-            .map_err(failed())?;
-        // A process that waits here keeps all others from writing.
-        let blocked: bool = connection::impatiently(c, |c| {
-            c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-        })
-        .map_err(failed())?;
-        if blocked {
-            return Ok(Deleted::WipePending);
-        }
-        c.execute(
-            "UPDATE header SET erase_done = max(erase_done, ?1)",
-            [wanted],
-        )
-        .map_err(failed())?;
-        Ok(Deleted::Wiped)
+        let erased = erase(&mut inner.connection);
+        // The checkpoint takes the lock of a writer, too.
+        inner.reopen_if_stuck(&self.data);
+        erased
     }
 
     /// Wipes after a change that has already taken effect, so that failing is not an error.
@@ -52,6 +38,27 @@ impl Vault {
             self.erase_now_or_later();
         }
     }
+}
+
+fn erase(c: &mut Connection) -> Result<Deleted, VaultError> {
+    let failed = || VaultError::database("wipe deleted entries");
+    let wanted: i64 = c
+        .query_row("SELECT erase_wanted FROM header", [], |row| row.get(0))
+        .map_err(failed())?;
+    // A process that waits here keeps all others from writing.
+    let blocked: bool = connection::impatiently(c, |c| {
+        c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+    })
+    .map_err(failed())?;
+    if blocked {
+        return Ok(Deleted::WipePending);
+    }
+    c.execute(
+        "UPDATE header SET erase_done = max(erase_done, ?1)",
+        [wanted],
+    )
+    .map_err(failed())?;
+    Ok(Deleted::Wiped)
 }
 
 impl Scope<'_> {

@@ -1,6 +1,7 @@
 //! Many processes on one store: this test binary starts itself again as a worker and kills it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,21 +14,29 @@ use crate::store::Namespace;
 
 /// Starts a worker with a role, on the store below `home`.
 pub(super) fn start(role: &str, home: &Home, more: &[(&str, &str)]) -> Child {
-    #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
-    Command::new(std::env::current_exe().unwrap())
+    command(&[], role, home, more).spawn().unwrap()
+}
+
+/// Describes the same, started by the words of `wrapper`.
+#[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+pub(super) fn command(wrapper: &[&str], role: &str, home: &Home, more: &[(&str, &str)]) -> Command {
+    let program = std::env::current_exe().unwrap().into_os_string();
+    let mut words = wrapper.iter().map(OsString::from).chain([program]);
+    let mut command = Command::new(words.next().unwrap());
+    command
+        .args(words)
         .args(["--exact", "grants::tests::processes::worker"])
         .args(["--ignored", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(PLACE, home.folders.data.parent().unwrap())
         .envs(more.iter().copied())
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stdout(Stdio::piped());
+    command
 }
 
 /// Reads what a worker said: one line per event, apart from the test runner's own.
-fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+pub(super) fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
@@ -54,6 +63,7 @@ fn worker() {
         "kills" => super::kills::work(&vault),
         "rekey" => super::kills::change_keys(&vault),
         "hold" => hold(),
+        "write" => super::stuck_locks::write(&vault),
         "open" => println!("@ {}", vault.protection().source),
         other => panic!("{other}"),
     }
