@@ -186,7 +186,7 @@ codes! {
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO
             "change what the message names by hand, then run the same keyway migrate command again"
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO
-            "its operator has to correct the audience or issuer of the tokens; after that: keyway logout SERVER && keyway login SERVER"
+            "its operator has to correct the audience or issuer of the tokens; after that: keyway login SERVER"
         OauthNotChecked "oauth-not-checked" ANY UNUSABLE Failed Person NO
             "ask the server: keyway migrate oauth SERVER"
         OauthNotOffered "oauth-not-offered" CHALLENGE REFUSED Failed Person NO

@@ -21,7 +21,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use self::claims::{ClaimEnd, OverdueClaim};
-use self::sealed::{ACCESS, DETAILS, Place};
+use self::sealed::{ACCESS, DETAILS, Place, REFRESH};
 use crate::change_feed::PostgresFeed;
 use crate::error::PostgresError;
 use crate::in_use;
@@ -91,6 +91,18 @@ impl PostgresGrants {
                 .with_refreshable(row.get("is_refreshable"))
                 .with_details(details),
         ))
+    }
+
+    async fn read_refresh(&self, place: &Place) -> Result<Option<Secret<String>>, PostgresError> {
+        let rows = self.query("read a refresh token", place, REFRESH_TOKEN, &[]);
+        let rows = rows.await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let key = self.key_named(row.get("key_id")).await?;
+        let generation = Generation::new(row.get("generation"));
+        let refresh = place.open_text((&key, generation), REFRESH, row.get("refresh"))?;
+        Ok(Some(refresh))
     }
 
     async fn stored_generation(&self, place: &Place) -> Result<Option<Generation>, PostgresError> {
@@ -232,6 +244,11 @@ impl GrantStore for PostgresGrants {
         Ok(self.replica.wait(self.orphaned())?)
     }
 
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError> {
+        let place = self.place(grant)?;
+        Ok(self.replica.wait(self.read_refresh(&place))?)
+    }
+
     fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
         Ok(Box::new(PostgresFeed::new(&self.replica, &self.person)))
     }
@@ -324,6 +341,8 @@ const READ: &str = "SELECT generation, key_id, access, details, expires_at, need
         interrupted, lost_answers,
         refresh IS NOT NULL AS is_refreshable, keyway.now() AS now
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3";
+const REFRESH_TOKEN: &str = "SELECT generation, key_id, refresh FROM keyway.grants
+    WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND refresh IS NOT NULL";
 const GENERATION: &str = "SELECT generation FROM keyway.grants
     WHERE tenant = $1 AND person = $2 AND grant_id = $3";
 const MARK: &str = "WITH marked AS (

@@ -78,6 +78,7 @@ macro_rules! grant_store_conformance {
             signing_in_again_ends_claim_and_mark
             signing_out_is_final_for_those_still_at_it
             watcher_hears_of_others_but_not_of_refreshes
+            refresh_token_is_there_to_be_revoked_while_another_process_claims_it
             users_of_a_sign_in_are_asked_to_stop_and_waited_for
             list_shows_one_profile
             one_winner_per_generation

@@ -22,6 +22,8 @@
 
 use std::time::Duration;
 
+use keyway_secret::Secret;
+
 use crate::claim::{Claim, ClaimId, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId};
 use crate::error::{BackendFailure, StoreError};
 use crate::grant::{Grant, GrantSummary, Tokens};
@@ -220,6 +222,14 @@ pub trait GrantStore: Send + Sync {
     ///
     /// Returns [`StoreError::Busy`] if the store stays locked.
     fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError>;
+
+    /// Returns the refresh token of a sign-in although another process holds its claim, so that a
+    /// sign-out can have it revoked. It must not be redeemed: that takes a claim.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Corrupt`] if it cannot be opened.
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError>;
 
     /// Shows to other processes that this one uses a sign-in, until the value is dropped.
     ///

@@ -45,6 +45,9 @@ pub enum Revoked {
     NotOffered,
     /// The server could not be told; they count until that succeeds, or until they end.
     Failed,
+    /// Another process renews them and did not end in time; what it gets counts until it has that
+    /// revoked, or until the next sign-out does.
+    Renewing,
     /// The server was told and refused, or they could not be read; they count until they end.
     Refused,
     /// The server was not told, because the client could not authenticate; the tokens stay valid
@@ -90,8 +93,14 @@ impl OAuthEngine {
                 }
                 None => Revocation::of(Revoked::Refused),
             },
+            StoredGrant::Renewing(grant, refresh) => {
+                match Details::decode(grant.details.expose()) {
+                    Some(details) => self.revoke_renewing(&details, refresh, &grant.access).await,
+                    None => Revocation::of(Revoked::Refused),
+                }
+            }
             // What cannot be read can at least be got rid of.
-            _ => Revocation::of(Revoked::Refused),
+            StoredGrant::Unreadable | StoredGrant::Absent => Revocation::of(Revoked::Refused),
         };
         let ended = current.and(self.revoke_replaced(&replaced).await);
         if !ended.live.is_empty() {
@@ -140,7 +149,12 @@ impl OAuthEngine {
             let is_late = self.clock.monotonic().duration_since(started) > CLAIM_WAIT_TIMEOUT;
             match step {
                 SignOutStep::Over(ending) => return Ok(ending),
-                SignOutStep::Held(grant) if is_late => return Ok(StoredGrant::Known(grant, None)),
+                SignOutStep::Held(grant) if is_late => {
+                    let refresh =
+                        |store: &dyn GrantStore, key: &GrantKey| store.refresh_to_revoke(key);
+                    let refresh = self.grant.with(refresh).await?;
+                    return Ok(StoredGrant::Renewing(grant, refresh));
+                }
                 SignOutStep::Held(_) => self.tasks.sleep(CLAIM_POLL_INTERVAL).await,
             }
         }
@@ -173,6 +187,30 @@ impl OAuthEngine {
         Revocation::of(access.map_or_else(|error| revoked_after(&error), |()| Revoked::Done))
     }
 
+    /// Revokes tokens that another process is renewing. Its exchange may have been carried out
+    /// already: then the server has issued a token that only that process will know. It revokes that
+    /// when it finds the sign-in gone; if it dies before, the next sign-out tells the server once
+    /// more, which at many of them ends everything that came of the first token.
+    async fn revoke_renewing(
+        &self,
+        details: &Details,
+        refresh: Option<Secret<String>>,
+        access: &Secret<String>,
+    ) -> Revocation {
+        let revoked = self.revoke(details, refresh.as_ref(), access).await.revoked;
+        if matches!(revoked, Revoked::NotOffered | Revoked::NoProof) {
+            return Revocation::of(revoked);
+        }
+        let again = refresh.map(|refresh| ReplacedToken {
+            details: details.clone(),
+            refresh: Some(refresh),
+        });
+        Revocation {
+            live: again.into_iter().collect(),
+            ..Revocation::of(Revoked::Renewing)
+        }
+    }
+
     /// Revokes the refresh tokens that later sign-ins replaced.
     async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> Revocation {
         let mut outcome = Revocation::of(Revoked::Done);
@@ -203,9 +241,13 @@ impl OAuthEngine {
         outcome
     }
 
-    /// Revokes a refresh token that cannot be stored; if that fails, it lives until it expires.
-    pub(super) async fn revoke_refresh(&self, details: &Details, refresh: &Secret<String>) {
-        drop(self.revoke_one(details, refresh, "refresh_token").await);
+    /// Revokes a refresh token that is not stored; if the server cannot be told, the next sign-out
+    /// does.
+    pub(super) async fn revoke_or_keep(&self, details: &Details, refresh: &Secret<String>) {
+        let revoked = self.revoke_one(details, refresh, "refresh_token").await;
+        if revoked.is_err_and(|error| revoked_after(&error) == Revoked::Failed) {
+            self.replaced_tokens.add(details, refresh.clone()).await;
+        }
     }
 
     async fn revoke_one(
@@ -289,6 +331,9 @@ enum StoredGrant {
     Unreadable,
     /// With its refresh token, if there is one that counts.
     Known(Arc<Grant>, Option<ClaimedToken>),
+    /// Claimed by another process, which lives. With its refresh token, which that process may have
+    /// redeemed by now.
+    Renewing(Arc<Grant>, Option<Secret<String>>),
 }
 
 impl StoredGrant {

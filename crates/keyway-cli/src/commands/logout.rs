@@ -20,8 +20,8 @@ Examples:
   keyway logout docs
   keyway logout --all
 
-Exits 1 if a token stays valid because the server could not be told or refused;
-signing out again tells it.")]
+Exits 1 if a token stays valid because the server could not be told or refused,
+or because another process is renewing it; signing out again tells the server.")]
 #[command(mut_arg("trust", hidden))]
 #[command(mut_arg("browser", |flag| hidden(flag)))]
 pub(crate) struct Logout {
@@ -114,6 +114,7 @@ fn object(outcome: &Outcome) -> Value {
         Revoked::NoProof => "no-proof",
         Revoked::Nothing => "nothing",
         Revoked::Refused => "refused",
+        Revoked::Renewing => "renewing",
         _ => "failed",
     };
     json!({

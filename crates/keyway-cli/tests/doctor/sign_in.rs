@@ -84,11 +84,11 @@ fn a_server_that_refuses_fresh_tokens_is_a_loop() {
         &examined(&desk),
         "oauth-loop",
         1,
-        "keyway logout s && keyway login s",
+        "after that: keyway login s",
     );
+    // Its operator has corrected that: what the hint says is enough, also if the tokens that were
+    // refused cannot be revoked.
     desk.rig.set(|settings| settings.rejects_all = false);
-    let out = desk.keyway(&["logout", "s"]).run();
-    assert_eq!(out.code, 0, "{}", out.everything());
     desk.sign_in();
     assert_works(&examined(&desk));
 }

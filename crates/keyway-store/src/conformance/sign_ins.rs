@@ -118,6 +118,23 @@ pub fn watcher_hears_of_others_but_not_of_refreshes(backend: &impl Backend) -> O
     Ok(())
 }
 
+pub fn refresh_token_is_there_to_be_revoked_while_another_process_claims_it(
+    backend: &impl Backend,
+) -> Outcome {
+    let (store, generation) = signed_in(backend)?;
+    let other = backend.open();
+    let Claim::Claimed(claimed) = other.claim(&grant(), generation, LONG)? else {
+        panic!("it is free");
+    };
+    let found = store.refresh_to_revoke(&grant())?;
+    assert!(found.is_some_and(|it| it.is_same_as(&claimed.refresh)));
+    let held = store.claim(&grant(), generation, LONG)?;
+    assert!(matches!(held, Claim::Held { .. }), "the claim stays");
+    store.delete(&grant())?;
+    assert!(store.refresh_to_revoke(&grant())?.is_none());
+    Ok(())
+}
+
 pub fn users_of_a_sign_in_are_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
     let (store, _) = signed_in(backend)?;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_secret::Secret;
 use keyway_store::{
     ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
     GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, RejectionCause,
@@ -187,6 +188,18 @@ impl GrantStore for Vault {
             }
         }
         Ok(orphans)
+    }
+
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError> {
+        grant.check()?;
+        self.read_scope("read a refresh token", |scope| {
+            let Some(row) = Row::load(scope, grant)? else {
+                return Ok(None);
+            };
+            let key = scope.load_data_key(&row.data_key)?;
+            row.open_refresh(grant, &key)
+        })
+        .map_err(Into::into)
     }
 
     fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {

@@ -249,7 +249,7 @@ fn of_oauth(error: &OAuthError, next: &Next<'_>) -> Option<Finding> {
         OAuthError::Loop => (
             error.code(),
             format!(
-                "its operator has to correct the audience or issuer of the tokens; after that: keyway logout {server} && keyway login {server}"
+                "its operator has to correct the audience or issuer of the tokens; after that: keyway login {server}"
             ),
         ),
         OAuthError::Status {

@@ -30,6 +30,7 @@ impl SignOutPlan {
                 "the tokens were deleted here; they could not be revoked, because the client secret is missing or not approved, so they stay valid until they expire"
             }
             Revoked::Failed if done.pending > 0 => PENDING,
+            Revoked::Renewing => RENEWING,
             Revoked::Failed => {
                 "the tokens were deleted here; the access token could not be revoked, so it stays valid until it expires"
             }
@@ -78,4 +79,5 @@ fn sessions(done: &SignedOut) -> String {
     text
 }
 
+const RENEWING: &str = "the tokens were deleted here; another process is renewing them and did not end in a minute, so the authorization server may issue it a refresh token, which stays valid there until that process has it revoked: sign out again when it has ended, or end this client's access on the server's own page";
 const PENDING: &str = "the authorization server could not be told to revoke the refresh token, which stays valid there until it expires: sign out again once the server answers (it is kept sealed for that alone), or end this client's access on the server's own page";

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keyway_secret::Secret;
 use keyway_store::{
     ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
     GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError, Tokens,
@@ -247,6 +248,13 @@ impl GrantStore for KeptVault {
         match self.existing()? {
             Some(vault) => vault.orphans(),
             None => Ok(Vec::new()),
+        }
+    }
+
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.refresh_to_revoke(grant),
+            None => Ok(None),
         }
     }
 

@@ -29,7 +29,7 @@ impl OAuthEngine {
             // knows the new refresh token, so it is revoked here.
             Commit::Superseded { current: None } => {
                 if let Some(refresh) = &issued.refresh {
-                    self.revoke_refresh(details, refresh).await;
+                    self.revoke_or_keep(details, refresh).await;
                 }
                 Ok(Renewed::SignIn(SignInCause::Never))
             }

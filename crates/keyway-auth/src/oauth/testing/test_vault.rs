@@ -234,6 +234,10 @@ impl GrantStore for TestVault {
         self.vault.orphans()
     }
 
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError> {
+        self.vault.refresh_to_revoke(grant)
+    }
+
     fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
         self.vault.change_feed()
     }

@@ -183,8 +183,50 @@ fn c13_an_owner_that_never_ends_its_claim_does_not_stop_a_sign_out() {
     let generation = kit.stored().unwrap().generation;
     drop(other.claim(&kit.key, generation, Duration::from_secs(600)));
     kit.clock.let_pass(1000);
-    kit.run(oauth.sign_out()).unwrap();
+    let ended = kit.run(oauth.sign_out()).unwrap();
     assert!(kit.stored().is_none());
+    // What is known is revoked; what the owner may get is not, and that is said.
+    assert_eq!((ended.revoked, ended.pending), (Revoked::Renewing, 1));
+    let told = kit.world.seen(REVOKE);
+    let told: Vec<_> = told.iter().map(|seen| seen.field("token")).collect();
+    assert_eq!(told, ["rt-1", "at-1"]);
+    // The owner has died: the next sign-out tells the server once more.
+    kit.world.forget();
+    let again = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!(
+        (again.revoked, again.replaced, again.pending),
+        (Revoked::Done, 1, 0)
+    );
+    assert_eq!(kit.world.seen(REVOKE).len(), 1);
+}
+
+/// The answer comes after a sign-out that did not wait for it.
+#[test]
+fn token_that_a_renewal_gets_after_a_sign_out_is_revoked_by_it_or_by_the_next_sign_out() {
+    for (reply, left) in [(Reply::raw(200, ""), 0), (Reply::raw(503, ""), 1)] {
+        let kit = Kit::new();
+        kit.signed_in();
+        let other = kit.process(&kit.other_shelf());
+        let gate = Arc::new(Semaphore::new(0));
+        let (honest, held) = (kit.honest.clone(), Arc::clone(&gate));
+        kit.world
+            .answer(TOKEN, move |seen| honest.token(seen).behind(&held));
+        kit.world.route(REVOKE, [reply]);
+        std::thread::scope(|scope| {
+            let renewing = scope.spawn(|| kit.run(other.renew()));
+            super::eventually("it is under way", || super::redeemed(&kit) == 1);
+            kit.shelf.delete(&kit.key).unwrap();
+            gate.add_permits(1);
+            drop(renewing.join().unwrap());
+        });
+        let told = kit.world.seen(REVOKE);
+        let told: Vec<_> = told.iter().map(|seen| seen.field("token")).collect();
+        assert_eq!(told, ["rt-2"]);
+        assert!(kit.stored().is_none());
+        kit.world.route(REVOKE, [Reply::raw(200, "")]);
+        let next = kit.run(kit.oauth().sign_out()).unwrap();
+        assert_eq!((next.replaced, next.pending), (left, 0));
+    }
 }
 
 #[test]
