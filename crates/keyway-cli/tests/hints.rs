@@ -3,6 +3,8 @@
 //! The two that a server without a credential and the dashboard gave are in `dashboard/unneeded.rs`
 //! and beside the overview page.
 
+mod followed;
+
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Answer, Desk, Folder, Keyway, Upstream, mcp};
 
@@ -90,6 +92,71 @@ fn every_hint_of_the_table_says_what_helps_and_not_what_does_not() {
         let told = told();
         assert!(told.contains(right), "{right}: {told}");
         assert!(!told.contains(wrong), "{wrong}: {told}");
+    }
+}
+
+/// What a hint tells to send to the operator of a server is written, with what went wrong and
+/// without the token.
+#[test]
+fn a_log_for_the_operator_is_written_by_the_command_that_is_named() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.set(|settings| settings.rejects_all = true);
+    for (topic, told) in [("oauth", "renewing"), ("transport", "401")] {
+        let topic = format!("--debug={topic}");
+        let words = ["doctor", "s", &topic, "--debug-file", "keyway-debug.txt"];
+        let outcome = desk.keyway(&words).run();
+        assert_ne!(outcome.code, 0, "{topic}");
+        let log = desk.folder.read("keyway-debug.txt");
+        assert!(log.contains(told), "{topic}: {log}");
+        assert_eq!(desk.leaks(&log, &[]), [].into(), "{topic}");
+        std::fs::remove_file(desk.folder.at("keyway-debug.txt")).unwrap();
+    }
+}
+
+/// A call whose name or arguments are wrong is told which commands list what there is.
+#[test]
+fn what_a_server_has_is_listed_by_the_commands_that_are_named() {
+    let server = Upstream::start(|request| {
+        let asked: serde_json::Value = serde_json::from_str(&request.body).unwrap_or_default();
+        if asked["method"] == "initialize" {
+            let result = serde_json::json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}, "resources": {}},
+                "serverInfo": {"name": "s", "version": "1"},
+            });
+            let answer = serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+            return Answer::json(200, &answer);
+        }
+        mcp(request, |method, _| match method {
+            "tools/list" => Some(serde_json::json!({
+                "tools": [{"name": "only-tool", "inputSchema": {"type": "object"}}]
+            })),
+            "resources/list" => Some(serde_json::json!({
+                "resources": [{"uri": "doc://only-resource", "name": "r"}]
+            })),
+            "resources/templates/list" => Some(serde_json::json!({"resourceTemplates": []})),
+            _ => None,
+        })
+    });
+    let url = server.url("/mcp");
+    let entry = format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#);
+    let folder = Folder::with_entries(&entry);
+    for (words, listed) in [
+        (&["tools", "s", "--trust"][..], "only-tool"),
+        (
+            &["tools", "s", "--format", "json", "--trust"],
+            r#""only-tool""#,
+        ),
+        (&["resources", "s", "--trust"], "doc://only-resource"),
+    ] {
+        let outcome = keyway(&folder, words).run();
+        assert_eq!(outcome.code, 0, "{words:?} {}", outcome.everything());
+        assert!(
+            outcome.stdout.contains(listed),
+            "{words:?} {}",
+            outcome.stdout
+        );
     }
 }
 
