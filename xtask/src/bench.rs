@@ -13,16 +13,17 @@ pub(crate) mod tree;
 pub(crate) mod vault;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 use self::contestants::Contestant;
 use self::recall::Labels;
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
+use crate::nextest;
 use crate::tools::Missing;
 
 /// Measures, prints both tables, and fails if a promise of speed is broken.
@@ -178,8 +179,7 @@ struct Corpus {
 
 impl Corpus {
     fn copy(workspace: &Workspace) -> Result<Self, XtaskError> {
-        let beside = workspace.root.join("../shared/corpus");
-        let from = env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from);
+        let from = nextest::corpus(workspace);
         let bench = workspace.target.join("bench");
         let folder = bench.join("corpus");
         if bench.exists() {

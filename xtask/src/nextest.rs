@@ -1,6 +1,8 @@
 //! Unit and integration tests by `cargo nextest`, and the numbers of its summary line.
 
+use std::env;
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 
 use crate::child;
 use crate::error::XtaskError;
@@ -8,9 +10,34 @@ use crate::metadata::Workspace;
 use crate::scratch::Scratch;
 
 /// Runs all unit and integration tests and returns how many there were.
+///
+/// Tests of the corpus are run where it is, and else named: it is not part of the repository.
 pub(crate) fn run(workspace: &Workspace) -> Result<Summary, XtaskError> {
-    run_with(workspace, &[])
+    let usual = run_with(workspace, &[])?;
+    let folder = corpus(workspace);
+    if folder.join("labels.tsv").is_file() {
+        println!("\nwith the corpus at {}", folder.display());
+        return Ok(usual.with(run_with(workspace, OF_CORPUS)?));
+    }
+    println!("\nskipped, since `KEYWAY_CORPUS` names no corpus:");
+    let list = ["nextest", "list", "--workspace", "--locked"];
+    child::run(child::cargo(workspace, &list).args(OF_CORPUS))?;
+    Ok(usual)
 }
+
+/// Returns where real files with labels would be.
+pub(crate) fn corpus(workspace: &Workspace) -> PathBuf {
+    let beside = workspace.root.join("../shared/corpus");
+    env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from)
+}
+
+/// Chooses the tests that read the corpus, which are ignored for that reason.
+const OF_CORPUS: &[&str] = &[
+    "--run-ignored",
+    "only",
+    "-E",
+    "binary(corpus) | test(/(^|::)(real_|round_trips_.*_real_files)/)",
+];
 
 /// Runs the tests whose names contain one of these.
 pub(crate) fn run_named(workspace: &Workspace, names: &[&str]) -> Result<Summary, XtaskError> {
@@ -60,6 +87,14 @@ impl Summary {
             passed: count(counts, "passed")?,
             skipped: count(counts, "skipped")?,
         })
+    }
+
+    /// Adds a run of tests that this one skipped.
+    const fn with(self, other: Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            skipped: self.skipped.saturating_sub(other.passed),
+        }
     }
 
     /// Returns the closing line of a successful run.
@@ -163,6 +198,20 @@ mod tests {
             }),
             "{plain}"
         );
+    }
+
+    #[test]
+    fn tests_that_are_run_later_are_counted_once() {
+        let usual = Summary {
+            passed: 100,
+            skipped: 16,
+        };
+        let later = Summary {
+            passed: 6,
+            skipped: 110,
+        };
+        let both = usual.with(later);
+        assert_eq!((both.passed, both.skipped), (106, 10));
     }
 
     #[test]

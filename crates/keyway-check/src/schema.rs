@@ -1,8 +1,8 @@
 //! The contract as a JSON Schema (2020-12) for editors, made from the tables in [`keyway_config::fields`].
 //!
 //! An editor offers the contract's own names and accepts other hosts' spellings of them. It marks a
-//! field exactly where `unknown-field` does, so that a typing error is seen while it is made, and no
-//! real file turns red without a reason. What needs more than kinds is left to `keyway check`.
+//! field exactly where `unknown-field` does with `--pedantic`, so that a typing error is seen while it
+//! is made, and no real file turns red without a reason. What needs more than kinds is left to `keyway check`.
 //!
 //! Spellings of other hosts are not `deprecated`: VS Code's service takes a deprecated branch for one
 //! that does not match.

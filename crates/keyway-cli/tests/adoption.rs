@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test whose fixture is broken must stop; the action's script is really run"
 )]
@@ -20,18 +19,13 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Reads a YAML file of the repository with Python's reader, where that is installed.
+/// Reads a YAML file of the repository with Python's reader.
 fn yaml(file: &str) -> Option<Value> {
+    let tools = Tools::find(&["python/bin/python"])?;
     let program = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
-    let path = repository().join(file);
-    let has_reader = Command::new("python3").args(["-c", "import yaml"]).output();
-    if !has_reader.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3 with yaml");
-        return None;
-    }
-    let read = Command::new("python3")
+    let read = Command::new(tools.at("python/bin/python"))
         .args(["-c", program])
-        .arg(path)
+        .arg(repository().join(file))
         .output();
     let output = read.unwrap();
     assert!(output.status.success(), "{file}: {}", shown(&output.stderr));

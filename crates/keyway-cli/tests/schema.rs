@@ -214,10 +214,12 @@ fn examples_validate() {
 }
 
 /// A file of the corpus validates exactly if the reader loads all its entries and every field of
-/// them has an effect: an editor marks what `keyway check` reports.
+/// them has an effect: an editor marks what `keyway check --pedantic` reports, for a schema cannot say
+/// which unknown name is close to a known one.
 #[test]
+#[ignore = "needs KEYWAY_CORPUS"]
 fn real_files_validate_unless_an_entry_is_skipped_or_a_field_is_unknown() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let validator = validator();
     let (mut files, mut problems) = (0, Vec::new());
     for file in fs::read_dir(corpus).unwrap() {
@@ -256,7 +258,7 @@ fn real_files_validate_unless_an_entry_is_skipped_or_a_field_is_unknown() {
 
 fn has_unknown_field(document: Document) -> bool {
     let plugin = Plugin::new("", vec![document]);
-    let found = lint(&Context::new(&plugin));
+    let found = lint(&Context::new(&plugin).pedantic(true));
     found
         .iter()
         .any(|it| matches!(it.code, Code::UnknownField | Code::MtlsInEntry))
@@ -280,12 +282,7 @@ fn is_repeated(entry: &Entry) -> bool {
     clippy::disallowed_methods,
     reason = "tests are told where the files are"
 )]
-fn corpus() -> Option<PathBuf> {
+fn corpus() -> PathBuf {
     let beside = repository().join("../shared/corpus");
-    let folder = std::env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from);
-    if !folder.join("labels.tsv").is_file() {
-        println!("skipped: no corpus at {}", folder.display());
-        return None;
-    }
-    Some(folder)
+    std::env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from)
 }

@@ -301,7 +301,9 @@ fn host_keys(object: &Object, dialect: &Dialect) -> Vec<String> {
     let members = object.members.iter();
     let unread = members.filter(|member| {
         let field = dialect.field(&member.key);
-        let is_read = field.is_some_and(|field| field.role != HostFieldRole::Other);
+        // Of what other platforms have instead nothing is carried over.
+        let is_of_host = |role| matches!(role, HostFieldRole::Other | HostFieldRole::PlatformOverrides);
+        let is_read = field.is_some_and(|field| !is_of_host(field.role));
         !is_read && !NAMING_KEYS.contains(&member.key.as_str()) && !member.key.starts_with('_')
     });
     unread.map(|member| member.key.clone()).collect()

@@ -248,6 +248,11 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// Says whether the warnings that the contract names are errors.
+    pub(crate) const fn strict(&self) -> bool {
+        self.strict
+    }
+
     /// Says whether notes are wanted that hardly anyone acts on.
     pub(crate) const fn pedantic(&self) -> bool {
         self.pedantic

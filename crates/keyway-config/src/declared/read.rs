@@ -3,6 +3,7 @@
 mod credentials;
 mod helper;
 mod oauth;
+mod platform;
 mod registry;
 mod values;
 
@@ -122,7 +123,7 @@ impl<'a> EntryReader<'a> {
 
     fn server(&mut self, member: &Member, source: &Source) -> Option<DeclaredServer> {
         let url = self.url();
-        let program = self.program();
+        let program = self.on_platform(Role::Command, |entry| entry.program());
         let command = program.command;
         if let (None, Some(Field { template, span, .. })) = (&url, &command)
             && template.as_str().trim().is_empty()
@@ -132,7 +133,7 @@ impl<'a> EntryReader<'a> {
         }
         let (transport, type_origin) = self.transport(url.as_ref(), command.as_ref())?;
         let mut env = program.env;
-        env.extend(self.env());
+        env.extend(self.on_platform(Role::Env, |entry| entry.env()));
         self.check_env_names(&env);
         let env_file = self.key(Role::EnvFile);
         let env_file = env_file.and_then(|key| self.string(key, Place::EnvFile));
@@ -145,9 +146,7 @@ impl<'a> EntryReader<'a> {
             })),
             (None, Some(command)) => {
                 let mut args = program.args;
-                if let Some(key) = self.key(Role::Args) {
-                    args.extend(self.list(key, Place::Args));
-                }
+                args.extend(self.on_platform(Role::Args, |entry| entry.args()));
                 let cwd = self.key(Role::Cwd);
                 let cwd = cwd.and_then(|key| self.string(key, Place::Cwd));
                 Endpoint::Local(Local { command, args, cwd })
@@ -171,6 +170,13 @@ impl<'a> EntryReader<'a> {
             spellings: std::mem::take(&mut self.spellings),
             timeout_ms: timeout_ms.filter(|&ms| ms >= SHORTEST_TIMEOUT_MS),
         })
+    }
+
+    fn args(&mut self) -> Vec<Field> {
+        match self.key(Role::Args) {
+            Some(key) => self.list(key, Place::Args),
+            None => Vec::new(),
+        }
     }
 
     fn is_off(&mut self) -> bool {

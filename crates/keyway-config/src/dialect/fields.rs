@@ -48,6 +48,8 @@ pub enum HostFieldRole {
     OAuthMember(&'static str),
     /// An object whose own fields count as the entry's.
     Inner(&'static [HostField]),
+    /// An object of what takes the place of other fields, by the name of a platform.
+    PlatformOverrides,
     /// How long a call may take, in milliseconds.
     TimeoutMs,
     /// The same in seconds.
@@ -86,6 +88,7 @@ impl HostFieldRole {
             Self::OAuth => "settings of OAuth",
             Self::OAuthMember(_) => "setting of OAuth",
             Self::Inner(_) => "object with further fields",
+            Self::PlatformOverrides => "other program, arguments or variables by platform",
             Self::TimeoutMs => "time limit in milliseconds",
             Self::TimeoutSeconds => "time limit in seconds",
             Self::Disabled | Self::Enabled => "switch",

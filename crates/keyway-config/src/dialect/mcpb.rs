@@ -1,7 +1,7 @@
 //! The manifest of an MCP bundle (`.mcpb`, once `.dxt`), which Claude Desktop installs.
 
-use super::HostFieldRole::{Args, Command, Env};
-use super::fields::{field, other};
+use super::HostFieldRole::{Args, Command, Env, PlatformOverrides};
+use super::fields::field;
 use super::{Asks, Dialect, Holds, Layout, Place, Syntax, Unset, Untyped, whole_file};
 use crate::template::{KnownValue, VariableForm, VariableSyntax};
 use crate::transport::Transport;
@@ -40,7 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         field("command", Command),
         field("args", Args),
         field("env", Env),
-        other("platform_overrides"),
+        field("platform_overrides", PlatformOverrides),
     ],
     oauth: &[],
     types: &[("stdio", Transport::Stdio)],
@@ -64,8 +64,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         "Variables of the environment are not replaced at all.",
         "`keyway check` reads the manifest inside of a bundle; `keyway run` starts the server of an \
          unpacked one. A bundle that a plugin of Claude Code names is checked and not started.",
-        "`platform_overrides` and values of several words have no effect in Keyway. A bundle of type \
-         `uv` needs no `mcp_config`, and Keyway does not start it then.",
+        "Of `platform_overrides` that of the platform counts on which Keyway runs: what it has takes the \
+         place of `command`, `args` and `env`, each as a whole.",
+        "Values of several words have no effect in Keyway. A bundle of type `uv` needs no `mcp_config`, \
+         and Keyway does not start it then.",
     ],
     sources: &[
         "https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md",

@@ -1,4 +1,9 @@
 //! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that has no effect.
+//!
+//! Hosts drop the keys of an entry that they do not know. Where the key is close to a field, or
+//! another host reads it, something was meant to happen and does not: a warning. Any other key, such
+//! as what a catalogue shows of the server, loses nothing by being dropped: an info with `--pedantic`.
+//! `oauth` and `headersHelper` hold settings alone, so there every such key is a warning.
 
 mod of_host;
 
@@ -112,22 +117,24 @@ impl CheckedObject<'_> {
     }
 
     fn report(&self, member: &Member, report: &mut Report<'_>) {
+        let meant = self.meant(&member.key);
+        let is_note = meant.is_none() && self.kind == ObjectKind::Entry && !report.strict();
+        if is_note && !report.pedantic() {
+            return;
+        }
         let source = &self.document.source;
         let key = shown(&member.key);
         let pointer = self.pointer.child(&member.key);
         let message = format!("`{key}` is not a field of {}", self.kind.describe());
-        let finding = report
+        let mut finding = report
             .at(source, member.key_span, &pointer, message)
             .server(&self.entry.name);
-        let foreign = FOREIGN
-            .iter()
-            .find(|(foreign, ..)| self.kind == ObjectKind::Entry && *foreign == member.key);
-        let near = self.near(&member.key);
-        let (hint, rename) = match (foreign, near.as_slice()) {
-            (Some((_, host, how)), _) => (how.hint(host), how.rename().map(str::to_owned)),
-            (None, [only]) => (format!("did you mean `{only}`?"), Some((*only).to_owned())),
-            (None, [first, ..]) => (format!("did you mean `{first}`?"), None),
-            (None, []) => {
+        if is_note {
+            finding = finding.severity(Severity::Info);
+        }
+        let (hint, rename) = match meant {
+            Some((hint, rename)) => (hint, rename.map(str::to_owned)),
+            None => {
                 let hint = "remove it, or start its name with `_` to keep it as a note";
                 (hint.to_owned(), Some(format!("_{}", member.key)))
             }
@@ -141,6 +148,24 @@ impl CheckedObject<'_> {
                 edits,
             );
         }
+    }
+
+    /// Returns what the author may have meant by `key`: a hint, and the name that would do it.
+    fn meant(&self, key: &str) -> Option<(String, Option<&'static str>)> {
+        let is_of_entry = self.kind == ObjectKind::Entry;
+        let foreign = FOREIGN.iter().find(|(foreign, ..)| *foreign == key);
+        if let Some((_, host, how)) = foreign.filter(|_| is_of_entry) {
+            return Some((how.hint(host), how.rename()));
+        }
+        // Another host's `disabledTools` is not a misspelt `disabled`.
+        let reader = is_of_entry.then(|| of_host::reader(self.document.dialect, key));
+        if let Some(host) = reader.flatten() {
+            return Some((format!("{host} reads it; here it has no effect"), None));
+        }
+        let near = self.near(key);
+        let (first, others) = near.split_first()?;
+        let rename = others.is_empty().then_some(*first);
+        Some((format!("did you mean `{first}`?"), rename))
     }
 
     /// Returns the fields that look like `key`; the one that differs only in spelling alone.
@@ -295,8 +320,12 @@ const FOREIGN: &[(&str, &str, Here)] = &[
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
+    use keyway_config::diagnostic::Severity;
+
     use super::{ENTRY, FOREIGN, Here};
     use crate::rules::fixture::{entry, findings, fixed, pointers};
+    use crate::rules::{Context, lint};
 
     const ID: &str = "unknown-field";
 
@@ -324,6 +353,44 @@ mod tests {
                 "/mcpServers/s/headersHelper/shell"
             ]
         );
+    }
+
+    #[test]
+    fn a_key_that_no_host_reads_and_that_looks_like_no_field_is_a_note() {
+        let plugin = entry(
+            r#""command": "x", "category": "Search", "complexity": "Low", "homepage": "h",
+               "maintainer": {"name": "n"}, "tags": ["a"], "popularity": 3, "verified": true"#,
+        );
+        let of = |context: &Context<'_>| -> Vec<Severity> {
+            let found = lint(context).into_iter();
+            let found = found.filter(|it| it.code == Code::UnknownField);
+            found.map(|it| it.severity).collect()
+        };
+        let context = Context::new(&plugin);
+        assert!(of(&context).is_empty());
+        assert_eq!(of(&context.clone().pedantic(true)), [Severity::Info; 7]);
+        assert_eq!(of(&context.strict(true)), [Severity::Error; 7]);
+    }
+
+    #[test]
+    fn a_key_by_which_something_was_to_happen_is_reported_without_being_asked() {
+        for fields in [
+            r#""command": "x", "arg": []"#,
+            r#""command": "x", "discription": "d""#,
+            r#""url": "u", "bearer_token_env_var": "T""#,
+            r#""command": "x", "disabledTools": ["delete"]"#,
+            r#""url": "u", "oauth": {"audience": "x"}"#,
+            r#""url": "u", "headersHelper": {"command": ["./x"], "shell": "sh"}"#,
+        ] {
+            let plugin = entry(fields);
+            let found = lint(&Context::new(&plugin)).into_iter();
+            let found: Vec<_> = found.filter(|it| it.code == Code::UnknownField).collect();
+            assert!(!found.is_empty(), "{fields}");
+            assert_eq!(found[0].severity, Severity::Warning, "{fields}");
+        }
+        let found = findings(ID, &entry(r#""command": "x", "disabledTools": ["delete"]"#));
+        let hint = found[0].hint.as_deref();
+        assert_eq!(hint, Some("Kiro reads it; here it has no effect"));
     }
 
     #[test]

@@ -97,6 +97,11 @@ fn check_helper(document: &Document, entry: &Entry, object: &Object, report: &mu
         );
 }
 
+/// Returns the name of another host that reads such a field of an entry.
+pub(super) fn reader(dialect: &Dialect, key: &str) -> Option<&'static str> {
+    meaning_elsewhere(dialect, key).map(|(other, _)| other.name)
+}
+
 /// What is to be told of a field.
 struct Judged {
     severity: Severity,
