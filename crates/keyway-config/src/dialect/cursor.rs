@@ -71,6 +71,7 @@ const BASE: Dialect = Dialect {
         Place::Command,
         Place::Args,
         Place::Env,
+        Place::EnvFile,
         Place::Url,
         Place::Headers,
         Place::OAuth,

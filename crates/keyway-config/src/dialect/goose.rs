@@ -33,7 +33,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("name", EntryKind::Any),
         ("enabled", EntryKind::Any),
         ("args", EntryKind::Local),
-        ("description", EntryKind::Remote),
     ],
     is_closed: false,
     fields: &[

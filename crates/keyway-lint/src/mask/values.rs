@@ -297,6 +297,7 @@ const WORDS: &[&str] = &["pkce", "refresh", "transport", "type"];
 /// Keys, in lower case, whose values are names of things.
 const HARMLESS: &[&str] = &[
     "author",
+    "client_id",
     "clientid",
     "cwd",
     "description",
@@ -310,6 +311,7 @@ const HARMLESS: &[&str] = &[
     "name",
     "note",
     "resource",
+    "scope",
     "scopes",
     "title",
     "tools",

@@ -41,7 +41,9 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::fixture::{entry, pointers};
+    use keyway_config::plugin::Plugin;
+
+    use crate::rules::fixture::{entry, findings, pointers};
 
     const ID: &str = "empty-credential";
 
@@ -51,6 +53,19 @@ mod tests {
         assert_eq!(
             pointers(ID, &entry(fields)),
             ["/mcpServers/s/env/API_KEY", "/mcpServers/s/env/B_TOKEN"]
+        );
+    }
+
+    #[test]
+    fn where_a_host_fills_in_nothing_the_hint_says_what_does() {
+        let text = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": ""}}}}"#;
+        let plugin = Plugin::from_text("/p", "claude_desktop_config.json", text);
+        assert_eq!(
+            findings(ID, &plugin)[0].hint.as_deref(),
+            Some(
+                "remove it, or start the server through `keyway run`, since Claude Desktop replaces \
+                 no variables here"
+            )
         );
     }
 }

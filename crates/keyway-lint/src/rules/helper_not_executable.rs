@@ -6,7 +6,7 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::plugin::{Plugin, ProgramState, below_root};
 use keyway_config::template::Template;
 
-use super::helper_outside_plugin::shown;
+use super::helper_outside_plugin::{is_of_project, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -34,6 +34,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             .snapshot
             .programs
             .get(field.template.as_str());
+        // What a project names elsewhere need not be on every machine.
+        let is_outside = program.is_some_and(|program| !program.inside_root);
+        if is_outside && is_of_project(context.plugin, document) {
+            continue;
+        }
         let name = shown(field);
         match program.map(|program| program.state) {
             Some(ProgramState::Missing) if !matches!(command, HelperCommand::Shell(_)) => {

@@ -146,6 +146,13 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_the_host_fills_in_by_itself_is_not_asked_for() {
+        let text = "extensions:\n  s:\n    name: s\n    type: streamable_http\n    enabled: true\n    uri: https://h.example/mcp\n";
+        let plugin = Plugin::from_text("/p", "goose/config.yaml", text);
+        assert!(findings("missing-field", &plugin).is_empty());
+    }
+
+    #[test]
     fn what_a_host_refuses_without_is_reported_and_the_hint_makes_it_whole() {
         for (path, without, hints_expected, with) in [
             (

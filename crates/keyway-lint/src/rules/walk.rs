@@ -79,7 +79,7 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
         (Some(own), None) => format!("write `{}` instead, which each person sets", shown(&own)),
         (None, None) => asked_for(dialect, &name).unwrap_or_else(|| {
             format!(
-                "{} replaces no variables here; start the server through `keyway run`, which does",
+                "start the server through `keyway run`, since {} replaces no variables here",
                 dialect.name
             )
         }),

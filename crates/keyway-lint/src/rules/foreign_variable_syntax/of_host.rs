@@ -210,6 +210,10 @@ mod tests {
                 r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${env:T}"}}}}"#,
             ),
             (
+                ".cursor/mcp.json",
+                r#"{"mcpServers": {"s": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}"#,
+            ),
+            (
                 ".vscode/mcp.json",
                 r#"{"inputs": [{"type": "promptString", "id": "t"}], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#,
             ),
