@@ -302,7 +302,12 @@ fn host_keys(object: &Object, dialect: &Dialect) -> Vec<String> {
     let unread = members.filter(|member| {
         let field = dialect.field(&member.key);
         // Of what other platforms have instead nothing is carried over.
-        let is_of_host = |role| matches!(role, HostFieldRole::Other | HostFieldRole::PlatformOverrides);
+        let is_of_host = |role| {
+            matches!(
+                role,
+                HostFieldRole::Other | HostFieldRole::PlatformOverrides
+            )
+        };
         let is_read = field.is_some_and(|field| !is_of_host(field.role));
         !is_read && !NAMING_KEYS.contains(&member.key.as_str()) && !member.key.starts_with('_')
     });

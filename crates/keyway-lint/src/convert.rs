@@ -116,7 +116,8 @@ impl Conversion {
             self.diagnostics.push(about(lost));
         }
         for slot in portable.texts().into_iter().flat_map(|text| text.slots()) {
-            if self.slots.iter().any(|known| known.name == slot.name) {
+            let is_known = self.slots.iter().any(|known| known.name == slot.name);
+            if is_known || entry.unwritten.contains(&slot.name) {
                 continue;
             }
             let mut literal = found
@@ -224,6 +225,41 @@ mod tests {
 
     fn token() -> String {
         ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat()
+    }
+
+    #[test]
+    fn what_a_target_has_no_field_for_is_lost_and_neither_asked_for_nor_needed() {
+        let text = r#"{"mcpServers": {
+            "a": {"url": "https://a.example/mcp", "auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:A_SECRET}"}},
+            "b": {"url": "https://b.example/mcp", "headers": {"X-Key": "${env:B_KEY}"},
+                  "auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:B_KEY}"}}}}"#;
+        let source = document(".cursor/mcp.json", text);
+        let needed = |id: &str| {
+            let conversion = convert(&source, Dialect::by_id(id).unwrap(), None);
+            let names = conversion.slots.iter().map(|slot| slot.name.clone());
+            let lost = conversion.diagnostics.iter();
+            let lost = lost.filter(|it| it.message.contains("`clientSecret`"));
+            let file = new_file(Dialect::by_id(id).unwrap(), &conversion.entries);
+            (
+                conversion.entries.len(),
+                names.collect::<Vec<_>>(),
+                lost.count(),
+                file,
+            )
+        };
+        // Whether the host fills in variables there does not matter where it has no field.
+        for id in ["vs-code", "roo", "windsurf", "goose"] {
+            let (entries, names, lost, file) = needed(id);
+            let expected = (2, vec!["B_KEY".to_owned()], 2);
+            assert_eq!((entries, names, lost), expected, "{id}");
+            let file = file.to_ascii_lowercase();
+            assert!(!file.contains("a_secret"), "{id}: {file}");
+        }
+        let (_, names, lost, _) = needed("opencode");
+        assert_eq!(
+            (names, lost),
+            (vec!["A_SECRET".to_owned(), "B_KEY".to_owned()], 0)
+        );
     }
 
     #[test]

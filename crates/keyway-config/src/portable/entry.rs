@@ -22,6 +22,8 @@ pub struct WrittenEntry {
     pub asked: Vec<Slot>,
     /// What the target cannot say, although the entry works without it.
     pub losses: Vec<Loss>,
+    /// Variables that stand in nothing but what the target cannot say.
+    pub unwritten: Vec<String>,
 }
 
 /// Something that a target cannot say.
@@ -59,8 +61,10 @@ pub fn write(server: &PortableServer, target: &'static Dialect) -> Result<Writte
         asked: Vec::new(),
         names: Vec::new(),
         losses: Vec::new(),
+        lost: Vec::new(),
     };
     writer.entry()?;
+    let unwritten = writer.unwritten();
     let Writer {
         members,
         mut asked,
@@ -74,6 +78,7 @@ pub fn write(server: &PortableServer, target: &'static Dialect) -> Result<Writte
         value: HostValue::Members(members),
         asked,
         losses,
+        unwritten,
     })
 }
 
@@ -85,6 +90,8 @@ struct Writer<'a> {
     /// Variables that the target fills in only if the entry names them.
     names: Vec<String>,
     losses: Vec<Loss>,
+    /// Variables of what was lost, as often as they stand there.
+    lost: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -330,6 +337,22 @@ impl Writer<'_> {
                 self.target.name
             ))
         })
+    }
+
+    /// Returns the variables that stand in no text but those that were lost.
+    fn unwritten(&self) -> Vec<String> {
+        let texts = self.server.texts();
+        let all: Vec<&str> = texts
+            .into_iter()
+            .flat_map(PortableText::slots)
+            .map(|slot| slot.name.as_str())
+            .collect();
+        let count = |name: &str| all.iter().filter(|other| **other == name).count();
+        let is_gone = |name: &&String| {
+            let lost = self.lost.iter().filter(|other| other == name).count();
+            lost == count(name)
+        };
+        self.lost.iter().filter(is_gone).cloned().collect()
     }
 
     /// Says which variables lose a default that may be a credential.

@@ -69,7 +69,9 @@ mod tests {
             unreachable!()
         };
         let env = server.env.iter().map(|field| &field.value);
-        let fields = std::iter::once(&local.command).chain(&local.args).chain(env);
+        let fields = std::iter::once(&local.command)
+            .chain(&local.args)
+            .chain(env);
         fields
             .map(|it| {
                 let place = it.pointer.as_str().trim_start_matches("/server/mcp_config");
@@ -120,9 +122,6 @@ mod tests {
             read(&config(r#"{"command": "", "args": [], "env": {}}"#)),
             pairs([program])
         );
-        assert_eq!(
-            read(&config("{}")),
-            pairs([program, one, two, variable])
-        );
+        assert_eq!(read(&config("{}")), pairs([program, one, two, variable]));
     }
 }

@@ -72,32 +72,23 @@ impl Writer<'_> {
                 callback_port,
             } => (strings, scopes, callback_port),
         };
-        let mut values: Vec<(&str, HostValue)> = Vec::new();
-        for (name, text) in strings {
-            let what = format!("OAuth `{name}`");
-            values.push((
-                name.as_str(),
-                HostValue::Text(self.text(text, Place::OAuth, &what)?),
-            ));
-        }
-        if !scopes.is_empty() {
-            values.push(("scopes", HostValue::texts(scopes.iter().cloned())));
-        }
-        values.extend(port.map(|port| ("callbackPort", HostValue::Number(u64::from(port)))));
         let mut inside = Vec::new();
-        for (name, value) in values {
-            let member = target.oauth.iter().find(|(_, ours)| *ours == name);
-            let direct = target
-                .fields
-                .iter()
-                .find(|field| matches!(field.role, Role::OAuthMember(ours) if ours == name));
-            match (member, direct) {
-                (Some((key, _)), _) => inside.push(((*key).to_owned(), self.scopes(key, value))),
-                (None, Some(HostField { key, .. })) => self.put(key, value),
-                (None, None) => self.losses.push(loss(format!(
-                    "{} has no field for OAuth `{name}`",
-                    target.name
-                ))),
+        for (name, text) in strings {
+            // What has no place is not looked at: whether it could be written does not matter then.
+            if let Some(place) = self.oauth_place(name) {
+                let text = self.text(text, Place::OAuth, &format!("OAuth `{name}`"))?;
+                self.put_oauth(place, HostValue::Text(text), &mut inside);
+            } else {
+                self.lost.extend(text.slots().map(|slot| slot.name.clone()));
+            }
+        }
+        let scopes = (!scopes.is_empty()).then(|| HostValue::texts(scopes.iter().cloned()));
+        let port = port.map(|port| HostValue::Number(u64::from(port)));
+        for (name, value) in [("scopes", scopes), ("callbackPort", port)] {
+            if let Some(value) = value
+                && let Some(place) = self.oauth_place(name)
+            {
+                self.put_oauth(place, value, &mut inside);
             }
         }
         if !inside.is_empty() {
@@ -105,6 +96,36 @@ impl Writer<'_> {
             self.put(key, HostValue::Members(inside));
         }
         Ok(())
+    }
+
+    /// Finds where the target has a setting of OAuth; without a place it is a loss.
+    fn oauth_place(&mut self, name: &str) -> Option<OAuthPlace> {
+        let target = self.target;
+        let member = target.oauth.iter().find(|(_, ours)| *ours == name);
+        let is_direct =
+            |field: &&HostField| matches!(field.role, Role::OAuthMember(ours) if ours == name);
+        let direct = target.fields.iter().find(is_direct);
+        match (member, direct) {
+            (Some((key, _)), _) => Some(OAuthPlace::Inside(key)),
+            (None, Some(HostField { key, .. })) => Some(OAuthPlace::Direct(key)),
+            (None, None) => {
+                let message = format!("{} has no field for OAuth `{name}`", target.name);
+                self.losses.push(loss(message));
+                None
+            }
+        }
+    }
+
+    fn put_oauth(
+        &mut self,
+        place: OAuthPlace,
+        value: HostValue,
+        inside: &mut Vec<(String, HostValue)>,
+    ) {
+        match place {
+            OAuthPlace::Inside(key) => inside.push((key.to_owned(), self.scopes(key, value))),
+            OAuthPlace::Direct(key) => self.put(key, value),
+        }
     }
 
     /// Some hosts want scopes as one string.
@@ -121,6 +142,15 @@ impl Writer<'_> {
             value => value,
         }
     }
+}
+
+/// Where a host has a setting of OAuth.
+#[derive(Clone, Copy)]
+enum OAuthPlace {
+    /// In the object of the entry that is for OAuth.
+    Inside(&'static str),
+    /// In the entry itself.
+    Direct(&'static str),
 }
 
 /// Hosts that take `false` for their object of OAuth.

@@ -63,6 +63,8 @@ impl Writer<'_> {
         self.losses.push(loss(
             "`env` of a remote server is not carried over".to_owned(),
         ));
+        let slots = self.server.env.iter().flat_map(|(_, text)| text.slots());
+        self.lost.extend(slots.map(|slot| slot.name.clone()));
         Ok(())
     }
 
