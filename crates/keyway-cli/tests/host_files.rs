@@ -47,7 +47,8 @@ fn servers_of_every_syntax_are_started_with_their_variables() {
         ),
         (
             "manifest.json",
-            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "${__dirname}/server.sh", "args": ["a"], "env": {"KEY": "${user_config.key}", "MODE": "${user_config.mode}"}}},
+            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "entry_point": "s", "mcp_config": {"command": "${__dirname}/server.sh", "args": ["elsewhere"], "env": {"KEY": "${user_config.key}", "MODE": "${user_config.mode}"},
+                    "platform_overrides": {"linux": {"args": ["a"]}, "darwin": {"args": ["a"]}, "win32": {"command": "server.exe"}}}},
                 "user_config": {"key": {"type": "string", "sensitive": true, "required": true}, "mode": {"type": "string", "default": "m"}}}"#,
         ),
     ] {

@@ -17,7 +17,7 @@ use crate::json;
 use crate::source::{Location, Pointer, Source, Span};
 use crate::template::Template;
 
-pub(crate) use self::read::{read_entry, read_registry};
+pub(crate) use self::read::{ITEM_KEYS, read_entry, read_registry};
 pub use crate::transport::{TYPE_ALIASES, Transport, TypeOrigin};
 
 /// A server entry that follows the grammar of the contract.

@@ -18,9 +18,10 @@ mod value;
 use keyway_secret::Secret;
 
 use crate::declared::{
-    DeclaredServer, Endpoint, Field, Helper, HelperCommand, NamedField, OAuth, OAuthFields, Refresh,
+    DeclaredServer, Endpoint, Field, Helper, HelperCommand, ITEM_KEYS, NamedField, OAuth,
+    OAuthFields, Refresh,
 };
-use crate::dialect::{Dialect, HostFieldRole};
+use crate::dialect::{Dialect, HostFieldRole, Layout};
 use crate::document::Document;
 use crate::json::Object;
 use crate::prompt::Prompt;
@@ -308,7 +309,9 @@ fn host_keys(object: &Object, dialect: &Dialect) -> Vec<String> {
                 HostFieldRole::Other | HostFieldRole::PlatformOverrides
             )
         };
-        let is_read = field.is_some_and(|field| !is_of_host(field.role));
+        // The registry's items have a form of their own instead of fields.
+        let is_of_item = dialect.layout == Layout::Registry && ITEM_KEYS.contains(&&*member.key);
+        let is_read = is_of_item || field.is_some_and(|field| !is_of_host(field.role));
         !is_read && !NAMING_KEYS.contains(&member.key.as_str()) && !member.key.starts_with('_')
     });
     unread.map(|member| member.key.clone()).collect()

@@ -263,6 +263,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_package_of_the_registry_becomes_is_not_lost() {
+        let text = r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+            "name": "io.github.acme/search", "description": "d", "version": "1.0.0", "packages": [
+            {"registryType": "npm", "registryBaseUrl": "https://npm.h.example", "identifier": "@acme/search",
+             "version": "1.0.0", "transport": {"type": "stdio"}, "runtimeArguments": [],
+             "environmentVariables": [{"name": "K", "isSecret": true, "isRequired": true}]}]}"#;
+        let source = document("server.json", text);
+        let conversion = convert(&source, Dialect::by_id("claude-code").unwrap(), None);
+        let told: Vec<&str> = conversion
+            .diagnostics
+            .iter()
+            .map(|it| &*it.message)
+            .collect();
+        let expected = "`registryBaseUrl` is not carried over: only its own host reads it";
+        assert_eq!(told, [expected]);
+    }
+
+    #[test]
     fn a_literal_is_a_slot_in_every_target_and_never_text() {
         let token = token();
         let text = format!(

@@ -16,7 +16,7 @@ use crate::fields::URL_SPELLINGS;
 use crate::json::{Member, Node, Object, Value};
 use crate::source::{Pointer, Source};
 
-pub(crate) use self::registry::read_registry;
+pub(crate) use self::registry::{ITEM_KEYS, read_registry};
 
 /// Reads the entry that `member` declares.
 ///

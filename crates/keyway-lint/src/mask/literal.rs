@@ -62,7 +62,7 @@ pub(super) fn argument(text: &str, previous: Option<&str>) -> Vec<Range<usize>> 
     if is_address {
         return address(text);
     }
-    match text.find(':') {
+    match colon(text) {
         Some(colon) => {
             let mut hidden = runs(text, 0..colon);
             hidden.extend(secret(text, colon + 1..text.len()));
@@ -76,6 +76,17 @@ pub(super) fn argument(text: &str, previous: Option<&str>) -> Vec<Range<usize>> 
         }
         None => runs(text, whole),
     }
+}
+
+/// Finds the first colon that is not part of a reference, as in `${NAME:-default}`.
+fn colon(text: &str) -> Option<usize> {
+    let template = Template::parse(text);
+    let is_inside = |at: usize| {
+        let mut references = template.parts().iter();
+        references.any(|part| !matches!(part, Part::Literal { .. }) && part.range().contains(&at))
+    };
+    let mut colons = text.match_indices(':').map(|(at, _)| at);
+    colons.find(|at| !is_inside(*at))
 }
 
 /// Hides user info, query values and the fragment of an address, and parts of its path that look

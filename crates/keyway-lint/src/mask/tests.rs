@@ -41,6 +41,7 @@ fn references_placeholders_and_plain_words_stay_readable() {
         r#"{"s": {"headers": {"Authorization": "Bearer YOUR_API_KEY", "X-Api-Key": "<your key>"}}}"#,
         r#"{"s": {"env": {"LOG_LEVEL": "warn", "TENANT": "t9", "MODE": "read-only"}}}"#,
         r#"{"s": {"complexity": "Medium", "difficulty": "very hard"}}"#,
+        r#"{"s": {"args": ["${CLAUDE_PROJECT_DIR:-.}/server/index.js", "${env:HOME}/mcp/run.sh"]}}"#,
         r#"{"s": {"oauth": {"clientId": "{env:CID}", "scope": "tools:read resources:list"}}}"#,
         r#"{"s": {"auth": {"CLIENT_ID": "Iv1-example-client", "scopes": ["read:user", "repo"]}}}"#,
         r#"{"s": {"env_vars": ["LOCAL_TOKEN", "GITHUB_PERSONAL_ACCESS_TOKEN"]}}"#,

@@ -88,6 +88,22 @@ fn read_item(
     }
 }
 
+/// The keys of an item that are read here.
+pub(crate) const ITEM_KEYS: &[&str] = &[
+    "type",
+    "url",
+    "headers",
+    "variables",
+    "registryType",
+    "identifier",
+    "version",
+    "transport",
+    "environmentVariables",
+    "runtimeHint",
+    "runtimeArguments",
+    "packageArguments",
+];
+
 /// What an item says, without its name and place.
 struct Item {
     transport: Transport,
