@@ -75,6 +75,7 @@ pub fn in_document(document: &Document) -> Vec<Literal> {
     let mut walk = Walk {
         text: document.source.text(),
         server: None,
+        program: None,
         found: Vec::new(),
     };
     if let Some(root) = &document.tree.root {
@@ -100,6 +101,8 @@ enum StringRole {
 struct Walk<'a> {
     text: &'a str,
     server: Option<&'a str>,
+    /// The program of the entry, if it takes a password behind a flag without a blank.
+    program: Option<&'a str>,
     found: Vec<Literal>,
 }
 
@@ -121,9 +124,14 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, object: &'a Object, key: &'a str, kind: StringRole, pointer: &Pointer) {
         let is_entry = is_entry(object);
-        let outside = self.server;
-        if is_entry && outside.is_none() && !key.is_empty() {
+        let outside = (self.server, self.program);
+        if is_entry && self.server.is_none() && !key.is_empty() {
             self.server = Some(key);
+        }
+        if is_entry {
+            let program = ["command", "cmd"].iter().find_map(|key| object.get(key));
+            let program = program.and_then(|member| member.value.as_str());
+            self.program = program.filter(|program| secrets::takes_attached_password(program));
         }
         // An entry may be called `env` or `headers`.
         let kind = if is_entry { StringRole::Field } else { kind };
@@ -132,7 +140,7 @@ impl<'a> Walk<'a> {
             let kind = kind_of(member, kind);
             self.value(&member.value, name, kind, &pointer.child(&member.key));
         }
-        self.server = outside;
+        (self.server, self.program) = outside;
     }
 
     fn array(&mut self, items: &'a [Node], key: &'a str, kind: StringRole, pointer: &Pointer) {
@@ -140,12 +148,13 @@ impl<'a> Walk<'a> {
             kind,
             StringRole::Arguments | StringRole::Command | StringRole::Variable | StringRole::Header
         );
-        let args: Vec<&str> = items
-            .iter()
-            .map(|item| item.as_str().unwrap_or_default())
-            .collect();
+        // Which program it is decides what `-pX` means.
+        let program = self.program.filter(|_| kind == StringRole::Arguments);
+        let words = items.iter().map(|item| item.as_str().unwrap_or_default());
+        let args: Vec<&str> = program.into_iter().chain(words).collect();
         for (index, item) in items.iter().enumerate() {
             let pointer = pointer.child(&index.to_string());
+            let index = index + usize::from(program.is_some());
             match item.as_str() {
                 Some(text) if is_list => {
                     let position = Position::Argument { args: &args, index };
@@ -309,6 +318,24 @@ mod tests {
             assert_eq!(document.source.slice(literal.span), TOKEN);
         }
         found
+    }
+
+    #[test]
+    fn a_password_attached_to_its_flag_is_found_by_the_program_of_the_entry() {
+        for program in ["mysql", "/usr/bin/mysqldump", "sshpass"] {
+            let text =
+                format!(r#"{{"s": {{"command": "{program}", "args": ["-pTOKEN4711", "db"]}}}}"#);
+            let found = found(&text);
+            assert_eq!(found.len(), 1, "{program}");
+            assert_eq!(found[0].pointer.as_str(), "/s/args/0");
+        }
+        // Another program has another meaning for the flag, and an entry does not know its neighbour.
+        for text in [
+            r#"{"s": {"command": "mysql-mcp", "args": ["-pretty"]}}"#,
+            r#"{"s": {"command": "mysql", "args": ["-p3306"]}, "t": {"command": "x", "args": ["-prod7"]}}"#,
+        ] {
+            assert!(found(text).is_empty(), "{text}");
+        }
     }
 
     #[test]

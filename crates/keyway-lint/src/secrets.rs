@@ -30,6 +30,7 @@ use judge::{Hit, Scrutiny};
 use literal::NamedPlace;
 
 pub(crate) use appearance::is_path;
+pub(crate) use argument::takes_attached_password;
 pub(crate) use name::{goes_on, names_header};
 pub use name::{is_credential_name, is_credential_parameter};
 pub use placeholder::is_placeholder;

@@ -44,6 +44,7 @@ fn in_entries(text: &str, spans: &[Span]) -> Vec<Literal> {
     let mut walk = Walk {
         text: &readable,
         server: None,
+        program: None,
         found: Vec::new(),
     };
     if let Some(root) = &tree.root {

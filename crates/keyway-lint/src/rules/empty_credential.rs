@@ -5,7 +5,7 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::is_copy;
 use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{in_own_syntax, named};
+use super::walk::{in_own_syntax, is_sample, named};
 use super::{Context, Report, Rule};
 use crate::secrets::is_credential_name;
 
@@ -27,13 +27,18 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         for (role, field) in usage::fields(server) {
             let FieldRole::Env(name) = role else { continue };
             let is_empty = field.template.as_str().trim().is_empty();
-            if is_empty && is_credential_name(name) {
+            // A sample has to leave it empty, or hold a placeholder.
+            let is_sample = is_sample(document, role);
+            if is_empty && is_credential_name(name) && !(is_sample && !context.pedantic) {
                 let message = format!(
                     "{} is empty, so the program gets nothing even where a person has set it",
                     named(role)
                 );
                 let hint = format!("remove it, or {}", in_own_syntax(document, role));
-                report.field(document, server, field, message).hint(hint);
+                let finding = report.field(document, server, field, message).hint(hint);
+                if is_sample {
+                    finding.severity(Severity::Info);
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use keyway_config::placeholder;
 use keyway_config::reference::lookalike;
 use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{credential_flag, in_own_syntax, is_reported_as_secret, named};
+use super::walk::{credential_flag, in_own_syntax, is_reported_as_secret, is_sample, named};
 use super::{Context, Report, Rule};
 use crate::secrets::{self, is_credential_name, is_credential_parameter, names_header};
 
@@ -125,6 +125,11 @@ fn add(
     found: Found,
 ) {
     let field_name = named(role);
+    // Nothing else can stand there in a sample.
+    let is_sample = found != Found::Refused && !report.strict && is_sample(document, role);
+    if is_sample && !report.pedantic {
+        return;
+    }
     let (message, severity) = match (found, report.strict) {
         (Found::Refused, _) => (
             format!("{field_name} holds a placeholder, so nothing is sent"),
@@ -132,6 +137,7 @@ fn add(
         ),
         (found, strict) => {
             let severity = match (found, strict) {
+                _ if is_sample => Severity::Info,
                 (Found::PassedOn, true) => Severity::Error,
                 (Found::PassedOn, false) | (_, true) => Severity::Warning,
                 (_, false) => Severity::Info,
@@ -147,12 +153,41 @@ fn add(
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
     use keyway_config::diagnostic::Severity;
     use keyway_config::plugin::Plugin;
 
     use crate::rules::fixture::{entry, findings, pointers};
+    use crate::rules::{Context, lint};
 
     const ID: &str = "placeholder-credential";
+
+    #[test]
+    fn a_sample_of_a_host_without_variables_is_made_of_placeholders() {
+        let text = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": "YOUR_API_KEY"}}}}"#;
+        let found = |path: &str, is_pedantic: bool| -> Vec<Severity> {
+            let plugin = Plugin::from_text("/p", path, text);
+            let found = lint(&Context::new(&plugin).pedantic(is_pedantic)).into_iter();
+            let found = found.filter(|it| it.code == Code::PlaceholderCredential);
+            found.map(|it| it.severity).collect()
+        };
+        for path in [
+            "claude_desktop_config.json",
+            "configs/claude_desktop_config.json",
+        ] {
+            assert!(found(path, false).is_empty(), "{path}");
+            assert_eq!(found(path, true), [Severity::Info], "{path}");
+        }
+        // In the place where its host reads it the program gets the placeholder, and other hosts
+        // have a way to leave the value open.
+        for path in [
+            "Library/Application Support/Claude/claude_desktop_config.json",
+            "cline_mcp_settings.json",
+            ".cursor/mcp.json",
+        ] {
+            assert_eq!(found(path, false), [Severity::Warning], "{path}");
+        }
+    }
 
     #[test]
     fn it_is_an_error_where_it_would_be_sent_and_a_warning_for_a_program() {

@@ -1,7 +1,7 @@
 //! How rules walk over the raw objects of entries, and how they name what they find.
 
 use keyway_config::declared::{DeclaredServer, EntryFault, Field};
-use keyway_config::dialect::{Asks, Dialect, HostFieldRole};
+use keyway_config::dialect::{Asks, Dialect, FileScope, HostFieldRole, HostFile};
 use keyway_config::document::{Document, Entry};
 use keyway_config::json::Object;
 use keyway_config::plugin::Plugin;
@@ -84,6 +84,21 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
             )
         }),
     }
+}
+
+/// Says whether a file can only be a sample: its host reads it in the person's own folder, it lies
+/// elsewhere, and the host has no way to leave a value open. Others copy it and fill it in.
+pub(super) fn is_sample(document: &Document, role: FieldRole<'_>) -> bool {
+    let is_persons = |file: &HostFile| file.scope == FileScope::User && !file.path.contains('/');
+    let dialect = document.dialect;
+    let folder = document.source.path().rsplit(['/', '\\']).nth(1);
+    let folder = folder.filter(|folder| !folder.is_empty());
+    // Claude Desktop's own folder is `Claude`.
+    let is_in_place = folder.is_some_and(|folder| dialect.name.starts_with(folder));
+    let is_open = dialect.variables_in(role.place()).write("NAME").is_some()
+        || by_name(document, role).is_some()
+        || asked_for(dialect, "NAME").is_some();
+    document.file.is_some_and(is_persons) && !is_in_place && !is_open
 }
 
 /// What to do in the file of a program whose variables are not known.

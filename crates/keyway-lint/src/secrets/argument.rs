@@ -93,6 +93,25 @@ fn near<'a, 'b>(args: &'a [&'b str], index: usize) -> &'a [&'b str] {
         .unwrap_or_default()
 }
 
+/// Says whether a program takes its password as `-pPASSWORD`.
+pub(crate) fn takes_attached_password(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    ATTACHED_PASSWORD.contains(&name)
+}
+
+/// Clients of databases, and what types a password for another program.
+const ATTACHED_PASSWORD: &[&str] = &[
+    "mariadb",
+    "mariadb-admin",
+    "mariadb-dump",
+    "mysql",
+    "mysqladmin",
+    "mysqldump",
+    "mysqlimport",
+    "sshpass",
+];
+
 /// `-pPASSWORD`, which the clients of one family of databases demand without a blank.
 fn attached_password(value: &str, args: &[&str], hits: &mut Vec<Hit>) {
     let Some(password) = value.strip_prefix("-p") else {
