@@ -90,6 +90,11 @@ impl CheckedField<'_> {
 
     /// Reports a setting of a plugin that no manifest asks for.
     fn check_settings(&self, context: &Context<'_>, report: &mut Report<'_>) {
+        // A file that is looked at by itself, as hooks do, has its manifest elsewhere.
+        let is_apart = !context.plugin.has_manifest() && !report.strict();
+        if is_apart && !report.pedantic() {
+            return;
+        }
         let documents = context.plugin.documents.iter();
         let declared: Vec<&str> = documents
             .flat_map(|document| document.prompts.iter())
@@ -107,9 +112,12 @@ impl CheckedField<'_> {
                 named(self.role),
                 shown(written)
             );
-            let finding = self.finding(&variable.range, message, report).hint(
+            let mut finding = self.finding(&variable.range, message, report).hint(
                 "declare it in the plugin's manifest, so that a person is asked for it, or write `${NAME}`",
             );
+            if is_apart {
+                finding = finding.severity(Severity::Info);
+            }
             let key = written.strip_prefix("${user_config.").unwrap_or_default();
             if let Some(name) = environment_name(key.trim_end_matches('}')) {
                 let edits = self.edits(&variable.range, &format!("${{{name}}}"));
@@ -261,10 +269,13 @@ const KNOWN_NAMES: &[(&str, &str, &str)] = &[
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
     use keyway_config::diagnostic::Severity;
     use keyway_config::edit::Applicability;
+    use keyway_config::plugin::Plugin;
 
-    use crate::rules::fixture::{entry, findings, fixed, pointers};
+    use crate::rules::fixture::{entry, findings, fixed, plugin, pointers, with_manifest};
+    use crate::rules::{Context, lint};
 
     const ID: &str = "foreign-variable-syntax";
 
@@ -289,7 +300,7 @@ mod tests {
                 Severity::Error,
             ),
             (
-                r#""url": "u", "oauth": {"clientId": "${user_config.id}"}"#,
+                r#""url": "u", "oauth": {"clientId": "${input:id}"}"#,
                 Severity::Error,
             ),
             (
@@ -362,5 +373,20 @@ mod tests {
     fn an_unclosed_brace_does_not_show_the_rest_of_the_value() {
         let found = findings(ID, &entry(r#""url": "u", "headers": {"A": "x${hunter2"}"#));
         assert!(!format!("{found:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn settings_of_a_plugin_are_missed_in_its_manifest_and_not_in_a_file_by_itself() {
+        let text = r#"{"s": {"command": "x", "env": {"K": "${user_config.k}"}}}"#;
+        let found = |plugin: &Plugin| -> Vec<Severity> {
+            let found = lint(&Context::new(plugin)).into_iter();
+            let found = found.filter(|it| it.code == Code::ForeignVariableSyntax);
+            found.map(|it| it.severity).collect()
+        };
+        assert!(found(&plugin(text)).is_empty());
+        let manifest = |rest: &str| with_manifest(text, &format!(r#"{{"name": "p"{rest}}}"#));
+        assert_eq!(found(&manifest("")), [Severity::Error]);
+        let declared = r#", "userConfig": {"k": {"type": "string", "title": "K"}}"#;
+        assert!(found(&manifest(declared)).is_empty());
     }
 }

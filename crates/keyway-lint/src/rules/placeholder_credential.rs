@@ -250,8 +250,6 @@ mod tests {
     /// A vendor's shape is a credential whatever stands in it, and then nothing but that.
     #[test]
     fn one_value_is_reported_once() {
-        use crate::rules::{Context, lint};
-
         let random = ["A7f3K9x2Qm5Wz8Rt", "1Yb6Lc4Nd0Ve0aHjPs2u"].concat();
         let values = [
             format!("ghp_{random}"),
