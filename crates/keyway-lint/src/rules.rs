@@ -432,6 +432,7 @@ pub const RULES: &[Rule] = &[
 
 /// The rules whose findings hardly anyone acts on.
 const PEDANTIC: &[Code] = &[
+    Code::DeprecatedSse,
     Code::EmptyUrl,
     Code::ForeignSchema,
     Code::UndocumentedScopes,

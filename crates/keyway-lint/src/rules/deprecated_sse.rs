@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
-    summary: "`sse` still works, but Streamable HTTP has replaced it",
+    summary: "With `--pedantic`: `sse` still works, but Streamable HTTP has replaced it",
     check,
 };
 
