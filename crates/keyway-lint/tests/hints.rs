@@ -23,7 +23,13 @@ fn file(dialect: &Dialect, members: &str) -> Option<(String, String)> {
     for key in dialect.written_under().iter().rev() {
         text = format!("{{\"{key}\": {text}}}");
     }
-    Some((path.replace('*', "a"), text))
+    // Where its host reads it: elsewhere a file of Claude Desktop is a sample.
+    let folder = if dialect.id == "claude-desktop" {
+        "Claude/"
+    } else {
+        ""
+    };
+    Some((format!("{folder}{}", path.replace('*', "a")), text))
 }
 
 fn found(path: &str, text: &str) -> Vec<Diagnostic> {

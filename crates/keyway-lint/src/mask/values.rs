@@ -275,14 +275,7 @@ fn below(place: ValuePlace, key: &str) -> ValuePlace {
 }
 
 /// Objects whose values are headers or variables, in our files and in those of other hosts.
-const SECRET_PLACES: &[&str] = &[
-    "headers",
-    "http_headers",
-    "env",
-    "environment",
-    "env_vars",
-    "envs",
-];
+const SECRET_PLACES: &[&str] = &["headers", "http_headers", "env", "environment", "envs"];
 const ARGUMENT_PLACES: &[&str] = &["args", "arguments"];
 const ADDRESS_ENDINGS: &[&str] = &[
     "url",
@@ -293,7 +286,8 @@ const ADDRESS_ENDINGS: &[&str] = &[
     "repository",
 ];
 const COMMAND_LINES: &[&str] = &["command", "headershelper"];
-const WORDS: &[&str] = &["pkce", "refresh", "transport", "type"];
+/// Codex's `env_vars` has names of variables.
+const WORDS: &[&str] = &["env_vars", "pkce", "refresh", "transport", "type"];
 /// Keys, in lower case, whose values are names of things.
 const HARMLESS: &[&str] = &[
     "author",
