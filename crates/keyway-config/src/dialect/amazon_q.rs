@@ -18,6 +18,11 @@ pub(super) static DIALECT: Dialect = Dialect {
             FileScope::Project,
             Holds::Settings,
         ),
+        file(
+            ".amazonq/agents/*.json",
+            FileScope::Project,
+            Holds::Settings,
+        ),
         file(".aws/amazonq/mcp.json", FileScope::User, Holds::Entries),
         file(
             ".aws/amazonq/cli-agents/*.json",

@@ -47,7 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
     ],
     untyped: Untyped::Inferred,
-    variables: VariableSyntax::of(&[VariableForm::EnvPrefix]),
+    variables: VariableSyntax::of(&[VariableForm::EnvPrefix, VariableForm::FilePrefix]),
     expands: &[
         Place::Command,
         Place::Args,

@@ -39,6 +39,8 @@ pub enum VariableForm {
     Expression,
     /// `{name}`, for which the host asks.
     Brace,
+    /// `${file:PATH}`, which the host reads. Here it is refused: an approval covers no such file.
+    FilePrefix,
 }
 
 /// What a name that a host fills in stands for here.
@@ -250,7 +252,9 @@ impl VariableForm {
             Self::Plain | Self::EnvPrefix | Self::Dollar | Self::BraceEnv | Self::Expression => {
                 true
             }
-            Self::Default | Self::Input | Self::UserConfig | Self::Brace => false,
+            Self::Default | Self::Input | Self::UserConfig | Self::Brace | Self::FilePrefix => {
+                false
+            }
         }
     }
 
@@ -267,6 +271,7 @@ impl VariableForm {
             Self::UserConfig => "${user_config.KEY}",
             Self::Expression => "${{ secrets.NAME }}",
             Self::Brace => "{name}",
+            Self::FilePrefix => "${file:PATH}",
         }
     }
 }

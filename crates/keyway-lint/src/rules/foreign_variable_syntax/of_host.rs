@@ -1,5 +1,7 @@
 //! References in another host's file, judged by what that host replaces.
 
+use std::ops::Range;
+
 use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::{Asks, CONTRACT_ADDITIONS, Dialect, HostFieldRole, Place};
 use keyway_config::edit::Applicability;
@@ -39,6 +41,11 @@ impl CheckedField<'_> {
         let dialect = self.document.dialect;
         let text = self.field.template.as_str();
         let text = text.get(reference.range.clone()).unwrap_or_default();
+        let syntax = dialect.variables_in(self.role.place());
+        if text.starts_with("${file:") && syntax.has(VariableForm::FilePrefix) {
+            self.read_from_file(&reference.range, report);
+            return;
+        }
         // A program may read such a thing itself, a shell above all.
         let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
         let name = reference.name.clone();
@@ -73,6 +80,20 @@ impl CheckedField<'_> {
                 finding.hint(way_out(dialect, self.role));
             }
         }
+    }
+
+    /// Says of a file whose content its host fills in that Keyway does not.
+    fn read_from_file(&self, range: &Range<usize>, report: &mut Report<'_>) {
+        let message = format!(
+            "{} is read from a file, which Keyway does not do",
+            named(self.role)
+        );
+        let hint = format!(
+            "{} reads it; for Keyway put the value into a variable",
+            self.document.dialect.name
+        );
+        let finding = self.finding(range, message, report);
+        finding.severity(Severity::Info).hint(hint);
     }
 
     /// Reports what the contract fills in and Claude Code, whose file it is, passes on.
@@ -236,6 +257,24 @@ mod tests {
         ] {
             assert!(found(path, text).is_empty(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_file_that_the_host_reads_is_a_note_and_elsewhere_it_is_not_replaced() {
+        let text = |key: &str| {
+            format!(
+                r#"{{"mcpServers": {{"s": {{"{key}": "https://h.example", "headers": {{"A": "${{file:~/t}}"}}}}}}}}"#
+            )
+        };
+        let found = |path: &str, key: &str| found(path, &text(key)).remove(0);
+        assert_eq!(
+            found(".codeium/windsurf/mcp_config.json", "serverUrl"),
+            (
+                Severity::Info,
+                "Windsurf reads it; for Keyway put the value into a variable".to_owned()
+            )
+        );
+        assert_eq!(found(".cursor/mcp.json", "url").0, Severity::Error);
     }
 
     #[test]
