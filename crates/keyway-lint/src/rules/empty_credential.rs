@@ -29,7 +29,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let is_empty = field.template.as_str().trim().is_empty();
             // A sample has to leave it empty, or hold a placeholder.
             let is_sample = is_sample(document, role);
-            if is_empty && is_credential_name(name) && !(is_sample && !context.pedantic) {
+            let is_wanted = !is_sample || context.pedantic;
+            if is_empty && is_credential_name(name) && is_wanted {
                 let message = format!(
                     "{} is empty, so the program gets nothing even where a person has set it",
                     named(role)
