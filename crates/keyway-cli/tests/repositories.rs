@@ -265,7 +265,7 @@ fn a_baseline_leaves_only_what_is_new_and_says_what_is_gone() {
 #[test]
 fn findings_are_reported_per_plugin_and_repeats_once() {
     let entry = |name: &str| {
-        format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp", "category": "x"}}"#)
+        format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp", "descripton": "x"}}"#)
     };
     let three = format!("{},\n{},\n{}", entry("a"), entry("b"), entry("c"));
     let folder = Folder::new()
