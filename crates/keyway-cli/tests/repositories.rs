@@ -7,7 +7,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::print_stdout,
     reason = "a test that cannot read its files has nothing better to do than to stop"
 )]
 

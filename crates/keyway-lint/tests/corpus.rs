@@ -5,7 +5,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
     reason = "a test that cannot read its files has nothing better to do than to stop"
 )]
 
