@@ -337,7 +337,10 @@ impl Inner {
     /// Exchanges a connection that holds a lock although its transaction has ended.
     fn reopen_if_stuck(&mut self, data: &Folder) {
         let is_shared = self.file.path.ends_with(connection::NAME);
-        if !is_shared || self.obstacle.is_some() || !stuck_lock::is_held(data) {
+        if !is_shared
+            || self.obstacle.is_some()
+            || !stuck_lock::is_held(data, connection::SHARED_MEMORY)
+        {
             return;
         }
         let Ok(none) = Connection::open_in_memory() else {

@@ -73,7 +73,9 @@ pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError
                 std::thread::sleep(Duration::from_millis(5));
             }
             // Recovering a log takes locks as well. Closed, so that they go with it.
-            Ok(stuck) if stuck_lock::is_held(folder) && Instant::now() < deadline => {
+            Ok(stuck)
+                if stuck_lock::is_held(folder, SHARED_MEMORY) && Instant::now() < deadline =>
+            {
                 drop(stuck);
                 std::thread::sleep(Duration::from_millis(5));
             }

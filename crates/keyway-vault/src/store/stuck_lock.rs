@@ -9,20 +9,19 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use super::connection::SHARED_MEMORY;
 use crate::folders::Folder;
 
-/// Tells whether this process holds a lock that keeps others out. Where the system does not list
+/// Tells whether this process holds a lock on a file of the folder that keeps others out. Where the system does not list
 /// locks, as others than Linux, it holds none that is known.
 ///
 /// Called with no transaction open. A connection of another handle that is at work just then looks
 /// the same; closing one's own does no harm.
-pub(super) fn is_held(folder: &Folder) -> bool {
-    let shared = folder.path().join(SHARED_MEMORY).symlink_metadata();
-    let Ok(shared) = shared else { return false };
+pub(super) fn is_held(folder: &Folder, name: &str) -> bool {
+    let file = folder.path().join(name).symlink_metadata();
+    let Ok(file) = file else { return false };
     let mut locks = String::new();
     let list = File::open(LIST).and_then(|file| file.take(LIST_LIMIT).read_to_string(&mut locks));
-    list.is_ok() && has_exclusive(&locks, std::process::id(), shared.ino())
+    list.is_ok() && has_exclusive(&locks, std::process::id(), file.ino())
 }
 
 /// Looks for an exclusive lock of a process among the lines of `/proc/locks`:
