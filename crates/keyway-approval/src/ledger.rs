@@ -44,8 +44,14 @@ impl<'a> Ledger<'a> {
     /// Returns a [`VaultError`] if the vault cannot be read, or the record was tampered with.
     pub fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, VaultError> {
         let sealed = self.vault.sealed(self.namespace.clone());
-        for key in self.keys(source, server) {
-            if let Some(record) = sealed.get(&key)? {
+        let [key, earlier] = self.keys(source, server);
+        // Outside of the home both are the same.
+        let is_one = key == earlier;
+        for key in [Some(key), Some(earlier).filter(|_| !is_one)]
+            .iter()
+            .flatten()
+        {
+            if let Some(record) = sealed.get(key)? {
                 return Ok(Approval::from_bytes(record.value.expose()));
             }
         }

@@ -407,11 +407,8 @@ impl Scope<'_> {
     /// Returns the store's clock, which all processes share.
     pub(crate) fn now(&self) -> Result<Timestamp, VaultError> {
         self.tx
-            .query_row(
-                "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-                [],
-                |row| row.get(0),
-            )
+            .prepare_cached("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)")
+            .and_then(|mut query| query.query_row([], |row| row.get(0)))
             .map(Timestamp::from_unix_millis)
             .map_err(VaultError::database("read the clock"))
     }

@@ -49,9 +49,9 @@ use url::Url;
 pub use self::actions::SignInOutcome;
 pub use self::approved::Approved;
 pub use self::approving::ApprovalPrompt;
-use self::approving::RunApprovals;
 #[cfg(feature = "vault")]
 pub use self::approving::VaultApprovals;
+use self::approving::{OneLook, RunApprovals};
 pub use self::builder::HostBuilder;
 pub use self::child_lines::ChildLines;
 pub use self::error::{ChildEnd, Error};
@@ -308,13 +308,16 @@ impl Host {
         server: &DeclaredServer,
         variables: &VariableScope,
     ) -> Option<Question> {
-        let confinement = self.confinement(loaded, server);
         let (plugin, root) = (loaded.plugin.name(), &loaded.plugin.root);
+        let look = self.approvals.store.as_deref();
+        let look = look.map(|store| OneLook::new(store, root, &server.name));
+        let look = look.as_ref().map(|look| look as &dyn ApprovalStore);
+        let confinement = self.confinement_by(look, loaded, server);
         let mut context =
             EntryContext::new(&plugin, root, variables.host_variables(), &confinement);
         context.home = self.variables.home.as_deref();
         context.skipped = &self.variables.own_folders;
-        context.store = self.approvals.store.as_deref();
+        context.store = look;
         context.now = self.clock.wall();
         Question::about(server, context, &variables.scope())
     }
@@ -322,13 +325,21 @@ impl Host {
     /// Returns what the programs of an entry are kept from: as `config.toml` says, unless the person
     /// answered that they are confined.
     pub(crate) fn confinement(&self, loaded: &Loaded, server: &DeclaredServer) -> Confinement {
+        self.confinement_by(self.approvals.store.as_deref(), loaded, server)
+    }
+
+    fn confinement_by(
+        &self,
+        store: Option<&dyn ApprovalStore>,
+        loaded: &Loaded,
+        server: &DeclaredServer,
+    ) -> Confinement {
         let root = &loaded.plugin.root;
         let id = format!("{}:{}", loaded.plugin.name(), server.name);
         let mut confinement = self.settings.sandbox.of(&id, root);
         let is_settled = confinement.profile == SandboxProfile::Confine;
         if !is_settled && runs_program(server) {
             // A ledger that cannot be read approves nothing, so that nothing starts unconfined.
-            let store = self.approvals.store.as_deref();
             let approval = store.and_then(|store| store.find(root, &server.name).ok()?);
             if approval.is_some_and(|approval| approval.confined) {
                 confinement.profile = SandboxProfile::Confine;

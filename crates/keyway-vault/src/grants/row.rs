@@ -62,15 +62,16 @@ impl Row {
     ) -> Result<Option<Self>, VaultError> {
         scope
             .tx
-            .query_row(
+            .prepare_cached(
                 "SELECT generation, data_key, access, access_expires_at, refresh, details,
                  needs_reauth, interrupted, claim_owner, claimed_at, claimed_until, claim_boot,
                  claimed_uptime, lost_answers, postponed_boot, postponed_uptime
                  FROM grants WHERE profile = ?1 AND name = ?2",
-                [grant.profile(), &grant.name()],
-                Self::from_sql,
             )
-            .optional()
+            .and_then(|mut query| {
+                let row = query.query_row([grant.profile(), &grant.name()], Self::from_sql);
+                row.optional()
+            })
             .map_err(VaultError::database("read a sign-in"))
     }
 

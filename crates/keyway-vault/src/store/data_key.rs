@@ -86,12 +86,11 @@ pub(super) fn load(
     id: &KeyId,
 ) -> Result<DataKey, VaultError> {
     let row: Option<(Vec<u8>, Vec<u8>)> = connection
-        .query_row(
-            "SELECT wrapped, born_under FROM data_keys WHERE id = ?1",
-            [id.as_bytes()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()
+        .prepare_cached("SELECT wrapped, born_under FROM data_keys WHERE id = ?1")
+        .and_then(|mut query| {
+            let row = query.query_row([id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
+            row.optional()
+        })
         .map_err(VaultError::database("read a data key"))?;
     let (wrapped, born) = row.ok_or_else(|| VaultError::corrupt(WHAT, Damage::Missing))?;
     let opened = wrap

@@ -23,8 +23,8 @@ pub(crate) struct Header {
 /// Reads the name of the current vault key.
 pub(super) fn key_id(connection: &Connection) -> Result<KeyId, VaultError> {
     let bytes: Option<Vec<u8>> = connection
-        .query_row("SELECT key_id FROM header", [], |row| row.get(0))
-        .optional()
+        .prepare_cached("SELECT key_id FROM header")
+        .and_then(|mut query| query.query_row([], |row| row.get(0)).optional())
         .map_err(VaultError::database(READ))?;
     let bytes = bytes.ok_or_else(|| VaultError::corrupt(WHAT, Damage::Missing))?;
     KeyId::from_slice(&bytes).ok_or_else(damaged)

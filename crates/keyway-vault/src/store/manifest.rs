@@ -282,12 +282,11 @@ fn load_bucket(
     number: u8,
 ) -> Result<Option<Entries>, VaultError> {
     let row: Option<(i64, Vec<u8>)> = connection
-        .query_row(
-            "SELECT counter, sealed FROM buckets WHERE namespace = ?1 AND bucket = ?2",
-            params![namespace, number],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()
+        .prepare_cached("SELECT counter, sealed FROM buckets WHERE namespace = ?1 AND bucket = ?2")
+        .and_then(|mut query| {
+            let row = query.query_row(params![namespace, number], counted);
+            row.optional()
+        })
         .map_err(VaultError::database(READ))?;
     let Some((counter, sealed)) = row else {
         return Ok(None);
@@ -344,13 +343,13 @@ fn load_sealed(
     namespace: &str,
 ) -> Result<Option<(i64, Vec<u8>)>, VaultError> {
     connection
-        .query_row(
-            "SELECT counter, sealed FROM manifests WHERE namespace = ?1",
-            [namespace],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()
+        .prepare_cached("SELECT counter, sealed FROM manifests WHERE namespace = ?1")
+        .and_then(|mut query| query.query_row([namespace], counted).optional())
         .map_err(VaultError::database(READ))
+}
+
+fn counted(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?))
 }
 
 fn save(

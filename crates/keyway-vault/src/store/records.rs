@@ -317,13 +317,14 @@ impl<'a> Sealed<'a> {
     fn row(&self, scope: &Scope<'_>, key: &str) -> Result<Option<Row>, VaultError> {
         scope
             .tx
-            .query_row(
+            .prepare_cached(
                 "SELECT generation, expires_at, data_key, sealed FROM records
                  WHERE namespace = ?1 AND key = ?2",
-                [self.name(), key],
-                Row::from_sql,
             )
-            .optional()
+            .and_then(|mut query| {
+                let row = query.query_row([self.name(), key], Row::from_sql);
+                row.optional()
+            })
             .map_err(VaultError::database("read an entry"))
     }
 

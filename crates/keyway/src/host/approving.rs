@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_store::StoreError;
 
-use crate::approval::{Agreement, Answer, Approval, ApprovalStore, Digest, Question};
 #[cfg(feature = "vault")]
-use crate::approval::{Ledger, Manifest};
+use crate::approval::Ledger;
+use crate::approval::{Agreement, Answer, Approval, ApprovalStore, Digest, Manifest, Question};
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
 
@@ -40,6 +40,53 @@ impl RunApprovals {
     pub(super) fn covers(&self, digest: &Digest) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.contains(digest)
+    }
+}
+
+/// What a store says of one entry, read once: a question is put together from one state of the ledger,
+/// however often it looks, and a start does not pay for each look.
+///
+/// For as long as one question is put together. What grants an approval reads the ledger itself.
+#[derive(Debug)]
+pub(super) struct OneLook<'a> {
+    store: &'a dyn ApprovalStore,
+    entry: (&'a Path, &'a str),
+    found: OnceLock<Option<Approval>>,
+}
+
+impl<'a> OneLook<'a> {
+    pub(super) const fn new(
+        store: &'a dyn ApprovalStore,
+        source: &'a Path,
+        server: &'a str,
+    ) -> Self {
+        Self {
+            store,
+            entry: (source, server),
+            found: OnceLock::new(),
+        }
+    }
+}
+
+impl ApprovalStore for OneLook<'_> {
+    fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, StoreError> {
+        if self.entry != (source, server) {
+            return self.store.find(source, server);
+        }
+        if let Some(found) = self.found.get() {
+            return Ok(found.clone());
+        }
+        // A store that cannot be read is asked again, so that each caller learns of it.
+        let found = self.store.find(source, server)?;
+        Ok(self.found.get_or_init(|| found).clone())
+    }
+
+    fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
+        self.store.approve(agreement)
+    }
+
+    fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, StoreError> {
+        self.store.find_files(source, server)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the types promise: threads, and futures that may be dropped at any point.
 
 mod chosen_files;
+mod one_look;
 mod same_name;
 
 use std::future::Future;
