@@ -9,6 +9,7 @@
 mod contestants;
 pub(crate) mod memory;
 mod recall;
+pub(crate) mod start;
 pub(crate) mod tree;
 pub(crate) mod vault;
 

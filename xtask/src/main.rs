@@ -152,6 +152,11 @@ fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
             bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
         }
         Benchmark::Memory => bench::memory::measure(workspace),
+        Benchmark::Start {
+            runs,
+            keyway,
+            against,
+        } => bench::start::measure(workspace, runs, keyway, against),
         Benchmark::Tree { dev, runs } => {
             bench::tree::measure(workspace, bench::tree::Profile::from_flag(dev), runs)
         }
@@ -362,6 +367,18 @@ enum Benchmark {
     },
     /// What `keyway run` takes while it is idle, with one server and with ten
     Memory,
+    /// Starting a local server directly and through `keyway run` under each profile
+    Start {
+        /// How often each is started
+        #[arg(long, default_value_t = 60)]
+        runs: usize,
+        /// This optimised program, instead of building one
+        #[arg(long, value_name = "PROGRAM")]
+        keyway: Option<std::path::PathBuf>,
+        /// A program `keyway` of an earlier version, which starts at most 1.3 times as fast
+        #[arg(long, value_name = "PROGRAM")]
+        against: Option<std::path::PathBuf>,
+    },
     /// Looking at a plugin of 50,000 files that did not change, against `find`
     Tree {
         /// Build ours without optimisation
