@@ -111,12 +111,11 @@ impl Frame {
     pub fn envelope(&self) -> Result<Envelope<'_>, FrameError> {
         let Inner { bytes, parts } = &*self.0;
         let parts = parts.get_or_init(|| Parts::read(bytes));
-        let parts = parts.ok_or(FrameError::NotJsonRpc)?;
+        let parts = parts.as_ref().ok_or(FrameError::NotJsonRpc)?;
         let raw = |part: Option<Part>| Some(Raw(bytes.get(part?.range())?));
-        let method = raw(parts.method).map(Raw::string);
         Ok(Envelope {
-            id: raw(parts.id),
-            method: method.transpose()?,
+            id: parts.id.as_ref(),
+            method: parts.method.as_deref().map(Cow::Borrowed),
             params: raw(parts.params),
             result: raw(parts.result),
             error: raw(parts.error),
@@ -143,11 +142,12 @@ impl PartialEq for Frame {
 
 impl Eq for Frame {}
 
-/// Where the members are that decide where a message goes.
-#[derive(Debug, Clone, Copy)]
+/// The members that decide where a message goes, and where those are that it carries. Every task on a
+/// message's way asks for id and method, so that both are made once.
+#[derive(Debug, Clone)]
 struct Parts {
-    id: Option<Part>,
-    method: Option<Part>,
+    id: Option<RequestId>,
+    method: Option<Arc<str>>,
     params: Option<Part>,
     result: Option<Part>,
     error: Option<Part>,
@@ -178,9 +178,13 @@ impl Parts {
         }
         let members: Members<'_> = serde_json::from_slice(bytes).ok()?;
         let part = |raw: Option<&RawValue>| Part::of(raw?.get(), bytes);
+        let method = match members.method {
+            Some(raw) => Some(string(raw.get())?.into()),
+            None => None,
+        };
         Some(Self {
-            id: part(members.id),
-            method: part(members.method),
+            id: members.id.map(|raw| RequestId(raw.get().into())),
+            method,
             params: part(members.params),
             result: part(members.result),
             error: part(members.error),
@@ -220,18 +224,15 @@ impl<'a> Raw<'a> {
     pub fn value(self) -> Option<&'a RawValue> {
         serde_json::from_slice(self.0).ok()
     }
+}
 
-    /// Reads it as a string.
-    fn string(self) -> Result<Cow<'a, str>, FrameError> {
-        let text = self.get();
-        let inside = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        let inside = inside.ok_or(FrameError::NotJsonRpc)?;
-        if !inside.contains('\\') {
-            return Ok(Cow::Borrowed(inside));
-        }
-        let read = serde_json::from_str(text).map(Cow::Owned);
-        read.map_err(|_| FrameError::NotJsonRpc)
+/// Reads a member as a string.
+fn string(text: &str) -> Option<Cow<'_, str>> {
+    let inside = text.strip_prefix('"')?.strip_suffix('"')?;
+    if !inside.contains('\\') {
+        return Some(Cow::Borrowed(inside));
     }
+    serde_json::from_str(text).map(Cow::Owned).ok()
 }
 
 impl fmt::Debug for Raw<'_> {
@@ -249,8 +250,8 @@ impl fmt::Debug for Frame {
 /// The members of a message that decide where it goes.
 #[non_exhaustive]
 pub struct Envelope<'a> {
-    /// The id as written; absent in notifications.
-    id: Option<Raw<'a>>,
+    /// Absent in notifications, and where it is `null`.
+    id: Option<&'a RequestId>,
     /// The method; absent in responses.
     pub method: Option<Cow<'a, str>>,
     /// The parameters as written.
@@ -273,15 +274,13 @@ impl Envelope<'_> {
     /// Returns the id, if the message has one that is not `null`.
     #[must_use]
     pub fn id(&self) -> Option<RequestId> {
-        self.id
-            .filter(|id| id.get() != "null")
-            .map(|id| RequestId(id.get().into()))
+        self.id.cloned()
     }
 
     /// Says what the message is.
     #[must_use]
     pub fn is_request(&self) -> bool {
-        self.method.is_some() && self.id().is_some()
+        self.method.is_some() && self.id.is_some()
     }
 
     /// Says whether the message answers a request.
@@ -291,9 +290,9 @@ impl Envelope<'_> {
     }
 }
 
-/// The id of a request exactly as written: `1`, `1.0` and `"1"` are three ids.
+/// The id of a request exactly as written: `1`, `1.0` and `"1"` are three ids. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(Box<str>);
+pub struct RequestId(Arc<str>);
 
 impl RequestId {
     /// Makes an id of a number of our own.
