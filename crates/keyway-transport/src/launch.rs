@@ -2,11 +2,12 @@
 //!
 //! The parent starts the launcher with fixed words as arguments and an empty environment, and writes
 //! a spec to its standard input: program, arguments, environment, isolation. The launcher stays as a
-//! [`supervisor`] and starts our binary once more, in namespaces of its own where there are any; that
-//! process shuts itself in and starts the program. So nothing secret stands in an argument list, no
-//! code runs between `fork` and `exec`, and standard input is the program's own from the byte after
-//! the spec.
+//! [`supervisor`] and forks, into namespaces of their own where there are any; the process that comes
+//! of it reads the spec, shuts itself in and starts the program. So nothing secret stands in an
+//! argument list or in the supervisor, nothing of the host's runs between `fork` and `exec`, and
+//! standard input is the program's own from the byte after the spec.
 
+mod ahead;
 #[cfg(target_os = "linux")]
 mod ancestry;
 #[cfg(target_os = "linux")]
@@ -47,6 +48,7 @@ pub(crate) use self::known_folders::{KnownPath, look_at_root};
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
 
+use self::ahead::Ahead;
 #[cfg(target_os = "linux")]
 pub use self::ancestry::is_started_by_keyway;
 pub use self::detached::detached;
@@ -67,6 +69,7 @@ use crate::timeouts::LAUNCH_TIMEOUT;
 pub struct Launcher {
     program: PathBuf,
     on_reduced: Option<OnReduced>,
+    ahead: Ahead,
 }
 
 /// Is told which isolation a program starts with, where that is less than was requested.
@@ -101,6 +104,20 @@ impl Launcher {
         Self {
             program: program.into(),
             on_reduced: None,
+            ahead: Ahead::default(),
+        }
+    }
+
+    /// Starts the launcher before it is known what it is to start, for the next program of this value
+    /// or a clone that has namespaces as `isolation` says. Until then it only waits, and it ends with
+    /// the last clone. One that cannot be started shows when the program is.
+    ///
+    /// It takes about as long as finding out whether a program may start, and needs nothing of it.
+    pub fn start_ahead(&self, isolation: &Isolation) {
+        if init::may_start(&self.program) {
+            let [wanted, _] = namespaces(isolation);
+            self.ahead
+                .put(wanted, process::start(&self.program, wanted));
         }
     }
 
@@ -218,9 +235,11 @@ impl Launcher {
         namespaces: &str,
         spec: &Secret<Vec<u8>>,
     ) -> Result<StartedChild, LaunchError> {
-        let (process, pipes) = process::start(&self.program, namespaces)
-            .await
-            .map_err(LaunchError::Spawn)?;
+        let starting = match self.ahead.take(namespaces) {
+            Some(starting) => starting,
+            None => process::start(&self.program, namespaces).map_err(LaunchError::Spawn)?,
+        };
+        let (process, pipes) = starting.started().await.map_err(LaunchError::Spawn)?;
         let mut stderr = Lines::new(
             pipes.stderr,
             process.exit_watch(),
@@ -444,9 +463,6 @@ const LAUNCH_ARG: &str = "__launch";
 const DETACH_ARG: &str = "__detach";
 /// The first argument of what was started so.
 const DETACHED_ARG: &str = "__detached";
-
-/// The first argument that turns our binary into the first process of a child.
-const PROGRAM_ARG: &str = "__launch-program";
 
 /// The longest line of standard error that is kept in one piece.
 const REPORT_BYTES: usize = 8 * 1024;

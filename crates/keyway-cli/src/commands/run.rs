@@ -61,8 +61,12 @@ pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, Cli
             named(&plugin, &given)?
         };
         let folders = keyway_folders().filter(|_| !alone);
+        let shared = folders.and_then(|it| SharedGateway::find(&it.runtime, settings::around));
+        if let ([only], None) = (names.as_slice(), &shared) {
+            plugin.start_launcher_ahead(only);
+        }
         let runner = Arc::new(Runner {
-            shared: folders.and_then(|it| SharedGateway::find(&it.runtime, settings::around)),
+            shared,
             plugin,
             names,
         });

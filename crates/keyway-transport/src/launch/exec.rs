@@ -1,4 +1,4 @@
-//! The first process of a child: what our binary does when a supervisor executes it.
+//! The first process of a child: what a supervisor forks, and what our binary is without one.
 //!
 //! It reads the spec, isolates itself, and becomes the program. In a PID namespace it is process 1
 //! and stays beside the program, because process 1 ignores signals that would end any other program
@@ -27,12 +27,24 @@ use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 use super::stage::LaunchStage;
 use crate::timeouts::BUSY_DELAY;
 
+/// Does what [`run`] does, and ends with the supervisor that forked this process.
+#[cfg(target_os = "linux")]
+pub(super) fn run_below(supervisor: Pid, place: Place) -> u8 {
+    match die_with(supervisor) {
+        Ok(()) => run(place),
+        Err(error) => {
+            Report::send_failure(LaunchStage::Spec, &error);
+            NOT_STARTED
+        }
+    }
+}
+
 /// Reads a spec from standard input, isolates this process and starts the program.
 ///
 /// Returns an exit status: 0 after a probe, 127 after a failure, which was reported to the parent,
 /// otherwise the program's, unless this process became the program.
-pub(super) fn run(words: &[String]) -> u8 {
-    match launch(words) {
+pub(super) fn run(place: Place) -> u8 {
+    match launch(place) {
         Ok(code) => code,
         Err(Failure { stage, source }) => {
             Report::send_failure(stage, &source);
@@ -41,15 +53,19 @@ pub(super) fn run(words: &[String]) -> u8 {
     }
 }
 
-fn launch(words: &[String]) -> Result<u8, Failure> {
-    if has_threads() {
-        return Err(Failure::at(LaunchStage::Threads)(Errno::BUSY.into()));
-    }
-    let place = die_with_parent(words).map_err(Failure::at(LaunchStage::Spec))?;
+fn launch(place: Place) -> Result<u8, Failure> {
     // Before `/proc` speaks of another namespace.
     let group = own_number().unwrap_or_else(getpid);
     // A group of its own lets signals reach the program and not the supervisor.
     _ = rustix::process::setsid();
+    let failed = |ApplyError { stage, source }| Failure { stage, source };
+    #[cfg(target_os = "linux")]
+    if let Place::First {
+        without_consoles: true,
+    } = place
+    {
+        isolation::cover_consoles().map_err(failed)?;
+    }
     let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
     let request = Request {
         isolation: &spec.isolation,
@@ -62,8 +78,7 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
             spec.isolation.home.as_deref(),
         ],
     };
-    let level = isolation::apply(request, place)
-        .map_err(|ApplyError { stage, source }| Failure { stage, source })?;
+    let level = isolation::apply(request, place).map_err(failed)?;
     if spec.isolation.require && !level.is_complete() {
         Report::Insufficient(level).send();
         return Ok(NOT_STARTED);
@@ -79,7 +94,7 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
     find(&spec).map_err(Failure::at(LaunchStage::Program))?;
     Report::Ready { level, group }.send();
     let error = match place {
-        Place::First => match until_not_busy(|| start(&spec)) {
+        Place::First { .. } => match until_not_busy(|| start(&spec)) {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },
@@ -91,12 +106,6 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
     // The parent has stopped listening for reports: this is for readers of the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
     Ok(NOT_STARTED)
-}
-
-/// A process with threads cannot enter a user namespace, so it would be isolated less than asked.
-fn has_threads() -> bool {
-    cfg!(target_os = "linux")
-        && std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
 /// Returns the number of this process as the host sees it.
@@ -212,24 +221,16 @@ pub(super) fn is_executable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the kernel kill this process when its supervisor ends, and says what this process is.
+/// Makes the kernel kill this process when its supervisor ends.
 #[cfg(target_os = "linux")]
-fn die_with_parent(words: &[String]) -> io::Result<Place> {
-    let [supervisor, place] = words else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
+fn die_with(supervisor: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // It may have ended before that counted. In a PID namespace only the old `/proc` knows.
     let parent = parent_of(Path::new("/proc/self/status"));
-    if parent.is_some_and(|parent| parent.to_string() != *supervisor) {
+    if parent.is_some_and(|parent| parent != supervisor.as_raw_pid()) {
         return Err(Errno::CHILD.into());
     }
-    Ok(Place::from_word(place))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn die_with_parent(_: &[String]) -> io::Result<Place> {
-    Ok(Place::Only)
+    Ok(())
 }
 
 struct Failure {

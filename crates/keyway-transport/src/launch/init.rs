@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::own_process::{LAUNCH_MARK, own_binary};
-use super::{DETACH_ARG, LAUNCH_ARG, PROGRAM_ARG, detached, exec};
+use super::{DETACH_ARG, LAUNCH_ARG, detached};
 
 /// Set once [`take_over`] ran. Process-wide because it is a fact about `main` of this process.
 static INITIALIZED: OnceLock<()> = OnceLock::new();
@@ -24,11 +24,9 @@ static INITIALIZED: OnceLock<()> = OnceLock::new();
 pub fn take_over() {
     let mut words = std::env::args_os().skip(1);
     let first = words.next();
-    if let Some(first) = first.as_deref()
-        && (first == OsStr::new(LAUNCH_ARG) || first == OsStr::new(PROGRAM_ARG))
-    {
+    if first.as_deref() == Some(OsStr::new(LAUNCH_ARG)) {
         let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-        exit(launched(first, &words));
+        exit(launched(&words));
     }
     if first.as_deref() == Some(OsStr::new(DETACH_ARG)) {
         let program = own_binary().unwrap_or_default();
@@ -40,17 +38,14 @@ pub fn take_over() {
 
 /// Supervises a child, or is about to become one.
 #[cfg(target_os = "linux")]
-fn launched(role: &OsStr, words: &[String]) -> u8 {
-    if role == OsStr::new(LAUNCH_ARG) {
-        return super::supervisor::run(words);
-    }
-    exec::run(words)
+fn launched(words: &[String]) -> u8 {
+    super::supervisor::run(words)
 }
 
 /// Without what a supervisor needs of Linux, the child is started directly.
 #[cfg(not(target_os = "linux"))]
-fn launched(_: &OsStr, words: &[String]) -> u8 {
-    exec::run(words)
+fn launched(_: &[String]) -> u8 {
+    super::exec::run(super::isolation::Place::Only)
 }
 
 /// Says whether `program` may be started as a launcher by this process.

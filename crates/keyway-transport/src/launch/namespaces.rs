@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use rustix::process::{getegid, geteuid};
-use rustix::thread::{CapabilitySet, UnshareFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 
 use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
 
@@ -96,12 +96,26 @@ impl Namespaces {
         put("/proc/self/gid_map", &format!("{group} {group} 1"))?;
         // A child that used up all namespaces of the person would weaken what starts after it.
         drop(put("/proc/sys/user/max_user_namespaces", NESTED_NAMESPACES));
-        let mut own = rustix::thread::capabilities(None)?;
-        own.inheritable |= MOUNTING;
-        rustix::thread::set_capabilities(None, own)?;
-        rustix::thread::configure_capability_in_ambient_set(MOUNTING, true)?;
+        keep_mounting()?;
         Ok(true)
     }
+}
+
+/// Gives up what else the owner of a user namespace may do in it. The next process inherits the rest,
+/// and a program that it starts gets none of it.
+///
+/// Root keeps everything here: it takes more than that to make root give up privileges for good, which
+/// the next process does.
+fn keep_mounting() -> io::Result<()> {
+    if geteuid().is_root() {
+        return Ok(());
+    }
+    let sets = CapabilitySets {
+        effective: MOUNTING,
+        permitted: MOUNTING,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 fn put(path: &str, text: &str) -> io::Result<()> {

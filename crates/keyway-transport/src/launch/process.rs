@@ -7,7 +7,7 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -37,9 +37,15 @@ pub(super) struct Pipes {
     pub(super) stderr: pipe::Receiver,
 }
 
+/// A launcher that is being started by a thread of its own; killed when dropped.
+#[derive(Debug)]
+pub(super) struct Starting(oneshot::Receiver<io::Result<(Process, ChildPipes)>>);
+
+type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
+
 /// Starts the launcher with an empty environment and a word for it; everything else comes with the
 /// spec.
-pub(super) async fn start(launcher: &Path, namespaces: &str) -> io::Result<(Process, Pipes)> {
+pub(super) fn start(launcher: &Path, namespaces: &str) -> io::Result<Starting> {
     let mut command = command(launcher, namespaces);
     let (started, start) = oneshot::channel();
     let (end, ended) = watch::channel(None);
@@ -55,23 +61,32 @@ pub(super) async fn start(launcher: &Path, namespaces: &str) -> io::Result<(Proc
                     group: Arc::clone(&group),
                     ended: ExitWatch(ended),
                 };
-                // If the caller stopped waiting, the process is dropped here, and so killed.
+                // If the caller stopped waiting, the process is dropped, and so killed.
                 drop(started.send(Ok((process, pipes))));
                 let status = group.wait(&mut child);
                 end.send_replace(Some((status, Instant::now())));
             }
         })?;
-    let gone = |_| io::Error::other("the waiting thread ended");
-    let (process, pipes) = start.await.map_err(gone)??;
-    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-        return Err(io::Error::other("a stream of the child is missing"));
-    };
-    let pipes = Pipes {
-        stdin: pipe::Sender::from_owned_fd(stdin.into())?,
-        stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
-        stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
-    };
-    Ok((process, pipes))
+    Ok(Starting(start))
+}
+
+impl Starting {
+    /// Waits until the launcher runs.
+    ///
+    /// Cancel safety: dropping the future kills the launcher.
+    pub(super) async fn started(self) -> io::Result<(Process, Pipes)> {
+        let gone = |_| io::Error::other("the waiting thread ended");
+        let (process, pipes) = self.0.await.map_err(gone)??;
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("a stream of the child is missing"));
+        };
+        let pipes = Pipes {
+            stdin: pipe::Sender::from_owned_fd(stdin.into())?,
+            stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
+            stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
+        };
+        Ok((process, pipes))
+    }
 }
 
 #[expect(

@@ -5,6 +5,10 @@
 //!         own session   own session      (same session as the first process)
 //! ```
 //!
+//! The first process is forked and not executed: that spares every start a second look for libraries
+//! and a second relocation of our binary. Both have a single thread and know nothing yet but the words
+//! of the command line; the spec is read by the first process alone.
+//!
 //! With a PID namespace the first process is its process 1: when it ends, the kernel ends all the
 //! others. Without one the first process becomes the program itself, in a control group of its own
 //! where one can be made, and the supervisor adopts what the program leaves behind, and ends that.
@@ -14,10 +18,9 @@
 //! killed, the first process is killed by the kernel.
 
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command};
 
+use fork::Fork;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
@@ -25,13 +28,11 @@ use rustix::process::{
     wait,
 };
 
-use super::PROGRAM_ARG;
 use super::control_group::ControlGroup;
+use super::exec;
 use super::isolation::Place;
 use super::namespaces::Namespaces;
-use super::own_process::{
-    LAUNCH_MARK, NOT_STARTED, drop_streams, exit_code, own_binary, parent_of,
-};
+use super::own_process::{NOT_STARTED, drop_streams, exit_code, parent_of};
 use super::report::Report;
 use super::stage::LaunchStage;
 use crate::harden::harden_self;
@@ -48,6 +49,10 @@ pub(super) fn run(words: &[String]) -> u8 {
     let (Some(host), Some(wanted)) = (host, Namespaces::from_word(namespaces)) else {
         return NOT_STARTED;
     };
+    if has_threads() {
+        Report::send_failure(LaunchStage::Threads, &rustix::io::Errno::BUSY.into());
+        return NOT_STARTED;
+    }
     // Without a terminal of its own a child cannot type into the person's.
     _ = setsid();
     let end_of_host = pidfd_open(host, PidfdFlags::empty()).ok();
@@ -72,13 +77,25 @@ pub(super) fn run(words: &[String]) -> u8 {
         _ = set_child_subreaper(Some(getpid()));
         ControlGroup::make().filter(|group| group.enter().is_ok())
     };
-    let started = start_first(match (is_private, &group) {
-        (true, _) => Place::First,
+    let place = match (is_private, &group) {
+        (true, _) => Place::First {
+            without_consoles: wanted == Namespaces::Private,
+        },
         (false, Some(_)) => Place::Grouped,
         (false, None) => Place::Only,
-    });
+    };
+    let own = getpid();
+    let started = match fork::fork() {
+        Ok(Fork::Child) => {
+            // What only a supervisor uses: the way to the host, and the lock that shows who lives.
+            drop((end_of_host, group));
+            return exec::run_below(own, place);
+        }
+        Ok(Fork::Parent(first)) => Pid::from_raw(first),
+        Err(_) => None,
+    };
     let has_left = group.as_ref().is_some_and(|group| group.leave().is_ok());
-    let Ok(child) = started else {
+    let Some(first) = started else {
         if let Some(group) = group.filter(|_| has_left) {
             group.end();
         }
@@ -88,7 +105,7 @@ pub(super) fn run(words: &[String]) -> u8 {
     drop(drop_streams());
     // Only now: the owner of `/proc/self` decides about the maps of a user namespace.
     drop(harden_self());
-    let status = supervise(Pid::from_child(&child), end_of_host.as_ref());
+    let status = supervise(first, end_of_host.as_ref());
     if !is_private {
         // What is in the group ends even if it starts more than can be killed one by one.
         if let Some(group) = group.filter(|_| has_left) {
@@ -99,20 +116,10 @@ pub(super) fn run(words: &[String]) -> u8 {
     exit_code(status)
 }
 
-/// Starts this binary once more, as the first process.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where the product starts children"
-)]
-fn start_first(place: Place) -> io::Result<Child> {
-    let mut command = Command::new(own_binary()?);
-    command
-        .arg(PROGRAM_ARG)
-        .arg(getpid().as_raw_pid().to_string())
-        .arg(place.as_word())
-        .env_clear()
-        .env(LAUNCH_MARK, "1");
-    command.spawn()
+/// A process with threads cannot enter a user namespace, so it would be isolated less than asked, and
+/// what it forks could wait for the lock of a thread that is not there.
+fn has_threads() -> bool {
+    fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
 /// Waits for the first process to end, and ends it after the host has ended.

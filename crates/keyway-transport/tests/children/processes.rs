@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
+use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile, Launcher};
 use serde_json::json;
 
 use crate::escapes::TYPE;
@@ -20,12 +20,18 @@ fn mark() -> String {
 
 /// Says whether any process has this argument.
 fn is_running(mark: &str) -> bool {
+    running(mark) > 0
+}
+
+/// Counts the processes that have this argument.
+fn running(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
-    lines.any(|line| {
+    let lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    let has_mark = |line: &Vec<u8>| {
         line.split(|byte| *byte == 0)
             .any(|word| word == mark.as_bytes())
-    })
+    };
+    lines.filter(has_mark).count()
 }
 
 /// Leaves the group, the session and the parent.
@@ -63,6 +69,34 @@ async fn everything_that_a_child_started_ends_with_it() {
             drop(connection);
             until(|| !is_running(&mark)).await;
         }
+    }
+}
+
+/// Supervisor and first process wait together; what is started twice would be four.
+#[tokio::test]
+async fn launcher_started_ahead_starts_the_next_program_of_its_kind_and_ends_with_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    // A name by which its processes are told from those of other tests.
+    let path = folder.path().join("launcher");
+    std::os::unix::fs::symlink(CHILD, &path).unwrap();
+    let mark = path.to_str().unwrap();
+    for (ahead, is_used) in [
+        (IsolationProfile::Hide, true),
+        (IsolationProfile::None, false),
+    ] {
+        let launcher = Launcher::new(&path);
+        let mut server = server();
+        server.program.isolation = Isolation::default();
+        let mut isolation = Isolation::default();
+        isolation.profile = ahead;
+        launcher.start_ahead(&isolation);
+        until(|| running(mark) == 2).await;
+        let mut connection = server.open(&launcher.clone()).await.unwrap().0;
+        let answer = call(&mut connection, "shell", json!("echo here")).await;
+        assert!(answer.to_string().contains("here"), "{answer}");
+        assert_eq!(running(mark) <= 2, is_used, "{ahead:?}");
+        drop((connection, launcher));
+        until(|| !is_running(mark)).await;
     }
 }
 

@@ -78,6 +78,16 @@ impl Plugin {
         self.plan_of(self.entry(Some(name))?)
     }
 
+    /// Starts what starts programs, for a local server that is planned next: that takes about as long
+    /// as planning and approving it. Nothing of the plugin runs before it is approved, and what waits
+    /// ends with the last clone of the host.
+    #[cfg(feature = "stdio")]
+    pub fn start_launcher_ahead(&self, name: &str) {
+        if let Ok((_, server)) = self.entry(Some(name)) {
+            self.host.start_launcher_ahead(&self.loaded, server);
+        }
+    }
+
     /// Plans the only server.
     ///
     /// # Errors

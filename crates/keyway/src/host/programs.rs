@@ -11,7 +11,9 @@ use keyway_approval::Files;
 use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
 use keyway_code::Code;
-use keyway_config::declared::{Field, Helper as DeclaredHelper, HelperCommand as Declared};
+use keyway_config::declared::{
+    DeclaredServer, Field, Helper as DeclaredHelper, HelperCommand as Declared, Transport,
+};
 use keyway_config::resolve::{LocalSpec, RemoteSpec};
 use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
@@ -24,6 +26,7 @@ use super::Host;
 use crate::approval::Protection;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
 use crate::events::Kind;
+use crate::load::Loaded;
 use crate::settings::{self, Confinement, SandboxProfile};
 use crate::timeouts::STDIO_PROBE_TIMEOUT;
 
@@ -77,6 +80,16 @@ impl Levels {
 }
 
 impl Host {
+    /// Starts the launcher for a local server; if the ledger confines it, that is one too many.
+    pub(super) fn start_launcher_ahead(&self, loaded: &Loaded, server: &DeclaredServer) {
+        if server.transport == Transport::Stdio {
+            let id = format!("{}:{}", loaded.plugin.name(), server.name);
+            let confinement = self.settings.sandbox.of(&id, &loaded.plugin.root);
+            let isolation = settings::isolation(&confinement, &self.programs.isolation);
+            self.programs.launcher.start_ahead(&isolation);
+        }
+    }
+
     pub(super) async fn start(
         &self,
         local: &LocalSpec,

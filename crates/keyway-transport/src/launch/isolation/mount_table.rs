@@ -1,8 +1,8 @@
 //! The mounts of this process, as `/proc/self/mountinfo` lists them.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,9 @@ pub(super) struct Mount {
 
 /// Lists the mounts, parents first.
 pub(super) fn read() -> io::Result<Vec<Mount>> {
-    let text = fs::read("/proc/self/mountinfo")?;
+    // The kernel does not say how long it is, so that small steps would be tried first.
+    let mut text = Vec::with_capacity(USUAL_BYTES);
+    File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
     Ok(text
         .split(|byte| *byte == b'\n')
         .filter_map(parse)
@@ -33,6 +35,9 @@ pub(super) fn read() -> io::Result<Vec<Mount>> {
 
 /// Makes every mount read-only whose nearest path is one of `sealed` and not one of `open`.
 pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
+    if sealed.is_empty() {
+        return Ok(());
+    }
     let is_sealed = |mount: &Mount| match nearest(sealed, &mount.point) {
         Some(depth) => nearest(open, &mount.point).is_none_or(|open| depth > open),
         None => false,
@@ -120,6 +125,9 @@ fn unescaped(word: &[u8]) -> PathBuf {
     }
     OsString::from_vec(bytes).into()
 }
+
+/// The list of a machine with some hundred mounts.
+const USUAL_BYTES: usize = 32 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,10 @@ use super::IsolationLevel;
 
 /// Gives up, from the next `exec` on, what root could look behind the covers with.
 ///
-/// A child of any other user keeps only the ambient capabilities, which are given up here first.
+/// A child of any other user keeps only ambient capabilities, which a host may have been started with
+/// and are given up here first.
 /// Raw disks stay open to root unless it is confined: nothing else closes them.
 pub(super) fn drop_for_good(level: IsolationLevel) {
-    // What the supervisor handed on for mounting.
     _ = clear_ambient_capability_set();
     if !rustix::process::geteuid().is_root() {
         return;
