@@ -20,11 +20,11 @@ fn mark() -> String {
 
 /// Says whether any process has this argument.
 fn is_running(mark: &str) -> bool {
-    running(mark) > 0
+    count(mark) > 0
 }
 
 /// Counts the processes that have this argument.
-fn running(mark: &str) -> usize {
+fn count(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
     let has_mark = |line: &Vec<u8>| {
@@ -90,11 +90,11 @@ async fn launcher_started_ahead_starts_the_next_program_of_its_kind_and_ends_wit
         let mut isolation = Isolation::default();
         isolation.profile = ahead;
         launcher.start_ahead(&isolation);
-        until(|| running(mark) == 2).await;
+        until(|| count(mark) == 2).await;
         let mut connection = server.open(&launcher.clone()).await.unwrap().0;
         let answer = call(&mut connection, "shell", json!("echo here")).await;
         assert!(answer.to_string().contains("here"), "{answer}");
-        assert_eq!(running(mark) <= 2, is_used, "{ahead:?}");
+        assert_eq!(count(mark) <= 2, is_used, "{ahead:?}");
         drop((connection, launcher));
         until(|| !is_running(mark)).await;
     }
