@@ -58,14 +58,6 @@ fn launch(place: Place) -> Result<u8, Failure> {
     let group = own_number().unwrap_or_else(getpid);
     // A group of its own lets signals reach the program and not the supervisor.
     _ = rustix::process::setsid();
-    let failed = |ApplyError { stage, source }| Failure { stage, source };
-    #[cfg(target_os = "linux")]
-    if let Place::First {
-        without_consoles: true,
-    } = place
-    {
-        isolation::cover_consoles().map_err(failed)?;
-    }
     let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
     let request = Request {
         isolation: &spec.isolation,
@@ -78,7 +70,8 @@ fn launch(place: Place) -> Result<u8, Failure> {
             spec.isolation.home.as_deref(),
         ],
     };
-    let level = isolation::apply(request, place).map_err(failed)?;
+    let level = isolation::apply(request, place)
+        .map_err(|ApplyError { stage, source }| Failure { stage, source })?;
     if spec.isolation.require && !level.is_complete() {
         Report::Insufficient(level).send();
         return Ok(NOT_STARTED);
@@ -94,7 +87,7 @@ fn launch(place: Place) -> Result<u8, Failure> {
     find(&spec).map_err(Failure::at(LaunchStage::Program))?;
     Report::Ready { level, group }.send();
     let error = match place {
-        Place::First { .. } => match until_not_busy(|| start(&spec)) {
+        Place::First => match until_not_busy(|| start(&spec)) {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },

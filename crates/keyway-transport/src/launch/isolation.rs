@@ -182,10 +182,7 @@ pub(super) struct Request<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Process 1 of namespaces of its own, able to mount.
-    First {
-        /// Whether the consoles were covered before it was known what is to start.
-        without_consoles: bool,
-    },
+    First,
     /// A process like any other of the person, in a control group of its own.
     Grouped,
     /// A process like any other of the person.
@@ -206,13 +203,6 @@ impl ApplyError {
     }
 }
 
-/// Covers the consoles, which takes as root as long as all the rest, while the host still finds out what
-/// is to start. A confined program has no use for that: its tree has no consoles.
-#[cfg(target_os = "linux")]
-pub(super) fn cover_consoles() -> Result<(), ApplyError> {
-    mounts::cover_consoles().map_err(ApplyError::at(LaunchStage::Namespaces))
-}
-
 /// Shuts this process, which must have a single thread, in; says how far that went.
 ///
 /// A mechanism that the system does not offer is not an error: the level says so.
@@ -225,7 +215,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
         return Ok(level);
     }
     let places = paths::IsolatedPaths::of(request)?;
-    if let Place::First { without_consoles } = place {
+    if place == Place::First {
         let failed = ApplyError::at(LaunchStage::Namespaces);
         mounts::cover(&places).map_err(|source| match source.kind() {
             // A place of another process went away: the host looks again, instead of doing with less.
@@ -241,9 +231,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
         } else {
             // A container may forbid it; the old `/proc` shows names of processes, not more.
             level.processes = mounts::own_processes(Path::new("/proc")).is_ok();
-            if !without_consoles {
-                mounts::cover_consoles().map_err(&failed)?;
-            }
+            mounts::cover_consoles().map_err(&failed)?;
         }
     }
     if isolation.mechanism != IsolationMechanism::Mounts {

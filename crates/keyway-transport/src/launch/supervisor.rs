@@ -78,9 +78,7 @@ pub(super) fn run(words: &[String]) -> u8 {
         ControlGroup::make().filter(|group| group.enter().is_ok())
     };
     let place = match (is_private, &group) {
-        (true, _) => Place::First {
-            without_consoles: wanted == Namespaces::Private,
-        },
+        (true, _) => Place::First,
         (false, Some(_)) => Place::Grouped,
         (false, None) => Place::Only,
     };

@@ -33,7 +33,9 @@ use crate::launch::known_folders::FolderId;
 
 /// Covers what is hidden; an error means that this system does not allow it.
 pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
-    keep_in()?;
+    // New mounts of the person still arrive here; ours never get out.
+    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", downstream)?;
     let (folders, files): (Vec<&HiddenPlace>, Vec<&HiddenPlace>) =
         places.hidden.iter().partition(|place| place.id.is_some());
     for file in &files {
@@ -61,12 +63,6 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     Ok(())
 }
 
-/// New mounts of the person still arrive here; ours never get out.
-fn keep_in() -> io::Result<()> {
-    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    Ok(rustix::mount::mount_change("/", downstream)?)
-}
-
 /// Mounts a `/proc` that speaks of the processes of this namespace alone.
 ///
 /// What it also shows is of the whole machine. Only root may write there: a program that the kernel
@@ -88,7 +84,6 @@ pub(super) fn own_processes(at: &Path) -> io::Result<()> {
 /// Covers the terminals of the person that are not in [`TERMINALS`], as far as this user may open
 /// them: virtual consoles, what those show, and serial consoles. Boards on USB stay.
 pub(super) fn cover_consoles() -> io::Result<()> {
-    keep_in()?;
     for entry in fs::read_dir("/dev").into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_console(&name.to_string_lossy()) && can_be_opened(&entry.path()) {
