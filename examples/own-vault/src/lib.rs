@@ -387,6 +387,12 @@ impl GrantStore for MemoryHandle {
         }))
     }
 
+    fn refresh_to_revoke(&self, grant: &GrantKey) -> Result<Option<Secret<String>>, StoreError> {
+        grant.check()?;
+        let state = self.shared.lock();
+        Ok(state.rows.get(grant).and_then(|row| row.refresh.clone()))
+    }
+
     fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
         grant.check()?;
         let marker = Arc::new(AtomicBool::new(false));
