@@ -11,6 +11,7 @@ mod answers;
 mod backend;
 mod browser_session;
 mod changes;
+mod cut;
 mod form;
 mod html;
 mod live;

@@ -14,6 +14,7 @@ use std::time::{Instant, SystemTime};
 use keyway_transport::Frame;
 
 use crate::backend::ServerId;
+use crate::cut::cut;
 use crate::timeouts::MESSAGE_LOG_TIMEOUT;
 
 /// Masks what is confidential in a text.
@@ -137,14 +138,7 @@ fn shown(frame: &Frame, mask: &Mask) -> String {
     if bytes.len() > LONGEST {
         return format!("({} bytes are not kept)", bytes.len());
     }
-    let mut text = mask(&String::from_utf8_lossy(bytes));
-    let whole = text.len();
-    if whole > SHOWN {
-        let end = text.floor_char_boundary(SHOWN);
-        text.truncate(end);
-        text.push_str(&format!("… ({whole} bytes)"));
-    }
-    text
+    cut(&mask(&String::from_utf8_lossy(bytes)), SHOWN)
 }
 
 /// How many requests are kept.

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use keyway::diagnosis::Diagnosis;
 
 use super::backend::ServerId;
+use super::cut::cut;
 use super::form::Fields;
 use super::html::{Html, Lines, html};
 
@@ -64,7 +65,7 @@ impl Called {
         let Ok(outcome) = serde_json::from_str::<Outcome>(raw.get()) else {
             return Self::Answered(Answered {
                 is_error: false,
-                blocks: vec![Block::Text(cut(raw.get()))],
+                blocks: vec![Block::Text(cut(raw.get(), MOST_TEXT))],
             });
         };
         let shown = outcome.content.iter().take(MOST_BLOCKS);
@@ -72,7 +73,7 @@ impl Called {
         if blocks.is_empty() {
             let whole = outcome.structured.as_ref();
             let text = whole.map_or_else(|| raw.get().to_owned(), pretty);
-            blocks.push(Block::Text(cut(&text)));
+            blocks.push(Block::Text(cut(&text, MOST_TEXT)));
         }
         Self::Answered(Answered {
             is_error: outcome.is_error,
@@ -85,7 +86,7 @@ impl Block {
     fn read(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         if let Some(text) = text("text") {
-            return Self::Text(cut(text));
+            return Self::Text(cut(text, MOST_TEXT));
         }
         let kind = text("mimeType").or_else(|| text("type"));
         let kind = kind.unwrap_or("something").to_owned();
@@ -98,7 +99,7 @@ impl Block {
                 kind,
                 bytes: data.len() / 4 * 3,
             },
-            None => Self::Text(cut(&pretty(value))),
+            None => Self::Text(cut(&pretty(value), MOST_TEXT)),
         }
     }
 
@@ -136,16 +137,6 @@ fn is_small_picture(data: &str) -> bool {
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-/// Keeps the beginning of a text that is too long.
-fn cut(text: &str) -> String {
-    if text.len() <= MOST_TEXT {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(MOST_TEXT);
-    let kept = text.get(..end).unwrap_or_default();
-    format!("{kept}\n… {} more bytes are not shown", text.len() - end)
 }
 
 /// What a browser draws and nothing else: no markup, no script.
