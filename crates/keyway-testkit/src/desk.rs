@@ -92,6 +92,11 @@ impl Desk {
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
     }
 
+    /// Removes everything that Keyway keeps, as on a machine where it was never used.
+    pub fn start_over(&self) {
+        drop(fs::remove_dir_all(self.folder.at("home/keyway")));
+    }
+
     /// Returns the addresses of all windows that were opened.
     #[must_use]
     pub fn windows(&self) -> Vec<String> {

@@ -19,14 +19,16 @@ fn cuts(total: usize, every: usize) -> Vec<usize> {
     (1..=total).step_by(every).collect()
 }
 
-/// Works through numbers on a few threads.
-fn side_by_side(numbers: &[usize], work: impl Fn(usize) + Sync) {
+/// Works through numbers on a few threads. Each has one desk: the servers of a desk live as long as
+/// the process, and thousands of them are more threads than a machine has.
+fn side_by_side(numbers: &[usize], work: impl Fn(&Desk, &ChaosProxy, usize) + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
+                let (desk, proxy) = Desk::behind_proxy(KEYWAY, Settings::default());
                 while let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    work(*number);
+                    work(&desk, &proxy, *number);
                 }
             });
         }
@@ -75,12 +77,12 @@ fn a_sign_in_that_is_cut_anywhere_fails_with_a_code_and_can_be_repeated() {
     );
     let cuts = cuts(total, 149);
     let failed = AtomicUsize::new(0);
-    side_by_side(&cuts, |at| {
-        let (desk, proxy) = Desk::behind_proxy(KEYWAY, Settings::default());
+    side_by_side(&cuts, |desk, proxy, at| {
+        desk.start_over();
         let person = desk.person();
         proxy.set(Fault::CutAfter(at));
         let signed_in = ends(desk.keyway(&["login", "s"]), &format!("login, byte {at}"));
-        let called = ends(call(&desk), &format!("call, byte {at}"));
+        let called = ends(call(desk), &format!("call, byte {at}"));
         let has_answer = called.stdout.contains("Echo: hello");
         assert_eq!(
             called.code == 0,
@@ -95,7 +97,7 @@ fn a_sign_in_that_is_cut_anywhere_fails_with_a_code_and_can_be_repeated() {
             assert_eq!(again.code, 0, "{at}: {}", again.everything());
         }
         drop(person);
-        let again = call(&desk).run();
+        let again = call(desk).run();
         assert_eq!(again.code, 0, "{at}: {}", again.everything());
     });
     println!(
