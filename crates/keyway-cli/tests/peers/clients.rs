@@ -2,16 +2,13 @@
 //!
 //! Neither needs an account for that. Each has a home of its own.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use keyway_testkit::{Folder, Keyway};
 
-use crate::tools::{NODE, Tools, keyway};
+use crate::tools::{self, CLAUDE, GEMINI, NODE, Tools, keyway};
 
 const EVERYTHING: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
-const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
 
 /// A plugin with the reference server, approved and installed.
 fn installed(tools: &Tools, client: &str) -> Folder {
@@ -32,23 +29,11 @@ fn installed(tools: &Tools, client: &str) -> Folder {
 
 /// Runs a client in the person's home, away from the plugin.
 fn run(tools: &Tools, folder: &Folder, script: &str, arguments: &[&str]) -> Output {
-    let node = tools.at(NODE);
-    let beside = Path::new(&node).parent().unwrap();
     let home = folder.at("person");
-    Command::new(&node)
-        .arg(tools.at(script))
+    tools::client(tools, script, &home)
         .args(arguments)
         .current_dir(home.join("work"))
-        .env_clear()
-        .env("HOME", &home)
-        .env("XDG_CONFIG_HOME", home.join(".config"))
-        .env("XDG_DATA_HOME", home.join(".local/share"))
-        .env("XDG_CACHE_HOME", home.join(".cache"))
         .env("KEYWAY_HOME", folder.at("home"))
-        .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .output()
         .unwrap()
 }

@@ -2,18 +2,14 @@
 //!
 //! None needs an account for that. Each has a home of its own, and sends a gateway token.
 
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use keyway_testkit::{Folder, Gateway as Process};
 
-use crate::tools::{NODE, PYTHON, RUST_PEER, Tools, keyway, script};
+use crate::tools::{self, CLAUDE, CODEX, GEMINI, NODE, PYTHON, RUST_PEER, Tools, keyway, script};
 
 const INSPECTOR: &str =
     "npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
-const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
-const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
-const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
 
 /// `keyway serve` before the official Rust SDK's server, and a gateway token for it.
 struct Gateway {
@@ -78,24 +74,12 @@ impl Gateway {
 
     /// Runs a client of an agent in the person's home, and returns what it prints.
     fn run(&self, tools: &Tools, script: &str, words: &[&str]) -> String {
-        let node = tools.at(NODE);
-        let beside = Path::new(&node).parent().unwrap();
         let home = self.folder.at("person");
-        let output = Command::new(&node)
-            .arg(tools.at(script))
+        let output = tools::client(tools, script, &home)
             .args(words)
             .current_dir(home.join("work"))
-            .env_clear()
-            .env("HOME", &home)
-            .env("XDG_CONFIG_HOME", home.join(".config"))
-            .env("XDG_DATA_HOME", home.join(".local/share"))
-            .env("XDG_CACHE_HOME", home.join(".cache"))
             .env("CODEX_HOME", home.join("work"))
             .env("KEYWAY_HOME", self.folder.at("home"))
-            .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
-            .env("DISABLE_AUTOUPDATER", "1")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -12,10 +12,14 @@
 
 mod adopted;
 mod clients;
+mod codex_thread;
 mod editors;
 mod gateway;
+mod helpers;
 mod inspector;
 mod installed;
+mod model;
+mod more_clients;
 mod parsers;
 mod sdks;
 mod tools;

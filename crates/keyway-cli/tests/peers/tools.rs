@@ -1,6 +1,7 @@
 //! Finding and starting what the tests talk to.
 
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use keyway_testkit::{Folder, Keyway, eventually, free_port};
@@ -13,6 +14,54 @@ pub(crate) const NODE: &str = "npm/node_modules/.bin/node";
 pub(crate) const PYTHON: &str = "python/bin/python";
 /// Below `KEYWAY_TOOLS`: the server and client on the official Rust SDK.
 pub(crate) const RUST_PEER: &str = "rust-sdk/debug/rust-peer";
+
+/// Below `KEYWAY_TOOLS`: clients of agents.
+pub(crate) const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
+pub(crate) const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
+pub(crate) const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
+
+pub(crate) const CONTINUE: &str = "npm/node_modules/@continuedev/cli/dist/cn.js";
+pub(crate) const COPILOT: &str = if cfg!(target_arch = "aarch64") {
+    "npm/node_modules/@github/copilot-linux-arm64/copilot"
+} else {
+    "npm/node_modules/@github/copilot-linux-x64/copilot"
+};
+pub(crate) const OPENCODE: &str = if cfg!(target_arch = "aarch64") {
+    "npm/node_modules/opencode-linux-arm64/bin/opencode"
+} else {
+    "npm/node_modules/opencode-linux-x64/bin/opencode"
+};
+
+/// Prepares a call of a client of agents, by its script; nothing but its home is its own.
+pub(crate) fn client(tools: &Tools, script: &str, home: &Path) -> Command {
+    let mut command = program(tools, NODE, home);
+    command.arg(tools.at(script));
+    command
+}
+
+/// Prepares a call of a client that is a program of its own.
+pub(crate) fn program(tools: &Tools, file: &str, home: &Path) -> Command {
+    let node = tools.at(NODE);
+    let beside = Path::new(&node).parent().unwrap();
+    let mut command = Command::new(tools.at(file));
+    command
+        .env_clear()
+        .env("HOME", home)
+        .env("XDG_CONFIG_HOME", home.join(".config"))
+        .env("XDG_DATA_HOME", home.join(".local/share"))
+        .env("XDG_CACHE_HOME", home.join(".cache"))
+        .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .stdin(Stdio::null());
+    command
+}
+
+/// A call with the usual folders of the home: clients drop variables from what they start.
+pub(crate) fn plain(call: Keyway) -> Keyway {
+    call.started_by(["/usr/bin/env", "-u", "KEYWAY_HOME"])
+}
 
 /// Returns the path of one of the scripts beside this file.
 pub(crate) fn script(name: &str) -> String {

@@ -212,6 +212,12 @@ impl Tokens {
         })
     }
 
+    /// Counts the access tokens that would be accepted.
+    pub(super) fn live_access(&self, now: Duration) -> usize {
+        let all = self.access.keys();
+        all.filter(|access| self.accepts(access, now)).count()
+    }
+
     /// Ends what a token stands for; returns `false` if it is another client's.
     pub(super) fn revoke(&mut self, client: &str, token: &str, revocation: Revocation) -> bool {
         let by_refresh = self.refresh.get(token).map(|place| place.family);
