@@ -7,6 +7,7 @@
 //! Not part of `cargo xtask test`: it takes a minute and asks for an idle machine.
 
 mod contestants;
+pub(crate) mod flows;
 pub(crate) mod memory;
 mod recall;
 pub(crate) mod start;

@@ -152,6 +152,15 @@ fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
             bench::vault::measure(workspace, tools::Missing::from_flag(setup), runs)
         }
         Benchmark::Memory => bench::memory::measure(workspace),
+        Benchmark::Flows {
+            setup,
+            runs,
+            keyway,
+            only,
+        } => {
+            let missing = tools::Missing::from_flag(setup);
+            bench::flows::measure(workspace, missing, keyway, (runs, &only))
+        }
         Benchmark::Start {
             runs,
             keyway,
@@ -367,6 +376,21 @@ enum Benchmark {
     },
     /// What `keyway run` takes while it is idle, with one server and with ten
     Memory,
+    /// Steps and seconds to the first authenticated call, beside `mcp-remote`, `mcporter` and Codex
+    Flows {
+        /// Install the other clients first, below target/
+        #[arg(long)]
+        setup: bool,
+        /// How often each is run
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+        /// This optimised program, instead of building one
+        #[arg(long, value_name = "PROGRAM")]
+        keyway: Option<std::path::PathBuf>,
+        /// Only these flows, such as `a`
+        #[arg(value_name = "FLOW")]
+        only: Vec<String>,
+    },
     /// Starting a local server directly and through `keyway run` under each profile
     Start {
         /// How often each is started
