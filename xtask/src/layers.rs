@@ -217,6 +217,10 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
+        name: "keyway-people",
+        may_use: &["keyway-auth", "keyway-code", "keyway-secret"],
+    },
+    Layer {
         name: "keyway-transport",
         may_use: &[
             "keyway-auth",
@@ -297,6 +301,7 @@ const LAYERS: &[Layer] = &[
         may_use: &[
             "keyway",
             "keyway-dashboard",
+            "keyway-people",
             "keyway-policy",
             "keyway-mcp",
             "keyway-config",

@@ -1,0 +1,124 @@
+//! The one question about a token: whose is it?
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use keyway_secret::{Clock, Secret};
+
+use crate::access_token::{ReadToken, TokenError};
+use crate::issuer::Issuer;
+use crate::issuer_keys::IssuerKeys;
+use crate::key_set::KeySet;
+use crate::person::Person;
+use crate::rules::TokenRules;
+
+/// Says whose an access token is (RFC 9068).
+#[derive(Debug)]
+pub struct AccessTokenVerifier {
+    rules: TokenRules,
+    issuers: Vec<Arc<IssuerKeys>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// A person whose token is good, without the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifiedPerson {
+    /// Who.
+    pub person: Person,
+    /// When the token ends, by the issuer's clock.
+    pub expires_at: SystemTime,
+    /// Whether the settings make this person an admin.
+    pub is_admin: bool,
+}
+
+impl AccessTokenVerifier {
+    /// Accepts tokens of these issuers; nothing is fetched yet.
+    #[must_use]
+    pub fn new(rules: TokenRules, issuers: Vec<Issuer>, clock: Arc<dyn Clock>) -> Self {
+        let issuers = issuers.into_iter().map(|issuer| {
+            let clock = Arc::clone(&clock);
+            Arc::new(IssuerKeys::new(issuer, clock))
+        });
+        Self {
+            rules,
+            issuers: issuers.collect(),
+            clock,
+        }
+    }
+
+    /// Says whether text could be a token of an issuer at all: a JWT has dots, and no gateway token
+    /// has one.
+    #[must_use]
+    pub fn is_candidate(text: &str) -> bool {
+        text.contains('.')
+    }
+
+    /// Returns what a token has to be.
+    #[must_use]
+    pub const fn rules(&self) -> &TokenRules {
+        &self.rules
+    }
+
+    /// Returns the names of the issuers.
+    pub fn issuers(&self) -> impl Iterator<Item = &str> {
+        self.issuers.iter().map(|it| it.name())
+    }
+
+    /// Says whose a token is.
+    ///
+    /// Must be called inside a runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first rule that the token breaks.
+    ///
+    /// Cancel safety: cancel safe; a fetch of keys that it began goes on for others.
+    pub async fn verify(&self, token: &Secret<String>) -> Result<VerifiedPerson, TokenError> {
+        let read = ReadToken::read(token.expose(), &self.rules)?;
+        let issuer = self.issuers.iter().find(|it| it.name() == read.issuer);
+        let issuer = issuer.ok_or(TokenError::IssuerNotListed)?;
+        let (person, expires_at) = read.person(&self.rules, self.clock.wall())?;
+        let keys = issuer.keys().await.map_err(TokenError::NoKeys)?;
+        match read.check_signature(&keys) {
+            Err(TokenError::UnknownKey) => {
+                let others = issuer.keys_after(&keys).await;
+                let others = others.ok_or(TokenError::UnknownKey)?;
+                read.check_signature(&others)?;
+            }
+            checked => checked?,
+        }
+        let is_admin = read.check_access(&self.rules)?;
+        Ok(VerifiedPerson {
+            person,
+            expires_at,
+            is_admin,
+        })
+    }
+
+    /// Does the same with keys that are there, and fetches none.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first rule that the token breaks.
+    pub fn verify_with(
+        rules: &TokenRules,
+        issuer: &str,
+        keys: &KeySet,
+        token: &str,
+        now: SystemTime,
+    ) -> Result<VerifiedPerson, TokenError> {
+        let read = ReadToken::read(token, rules)?;
+        if read.issuer != issuer {
+            return Err(TokenError::IssuerNotListed);
+        }
+        let (person, expires_at) = read.person(rules, now)?;
+        read.check_signature(keys)?;
+        let is_admin = read.check_access(rules)?;
+        Ok(VerifiedPerson {
+            person,
+            expires_at,
+            is_admin,
+        })
+    }
+}
