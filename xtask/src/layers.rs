@@ -303,6 +303,7 @@ const LAYERS: &[Layer] = &[
             "keyway-dashboard",
             "keyway-people",
             "keyway-policy",
+            "keyway-postgres",
             "keyway-mcp",
             "keyway-config",
             "keyway-transport",

@@ -73,6 +73,11 @@ impl ProcessEnvironment {
         value("KEYWAY_KEY_COMMAND").filter(|line| !line.is_empty())
     }
 
+    /// Returns the file of passwords that clients of PostgreSQL read.
+    pub(crate) fn pass_file() -> Option<PathBuf> {
+        file("PGPASSFILE")
+    }
+
     /// Returns the file that holds the vault's key.
     pub(crate) fn key_file() -> Option<PathBuf> {
         file("KEYWAY_KEY_FILE")

@@ -225,6 +225,8 @@ codes! {
             "sign in once: keyway login SERVER"
         SpawnFailed "spawn-failed" ANY UNUSABLE Failed PluginAuthor NO
             "check that the program is installed and in PATH, or write its whole path into `command`"
+        StoreUnreachable "store-unreachable" ANY OFFLINE Network Network YES
+            "wait and try again; if it stays away, look at the database: no sign-in is lost"
         SystemLimit "system-limit" ANY UNUSABLE Failed Person YES
             "end other programs of yours, or raise the limit: ulimit -u for threads, ulimit -n for files; in a container, its limit of processes"
         Timeout "timeout" ANY OFFLINE Network ServerOperator YES

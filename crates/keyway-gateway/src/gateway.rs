@@ -21,6 +21,7 @@ mod metrics;
 mod modern;
 mod open_files;
 mod principal;
+mod readiness;
 mod reply;
 mod router;
 mod routes;
@@ -44,6 +45,7 @@ use self::client_message::{ClientMessage, bounded, tool_name};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
 use self::principal::{Principal, TokenTable};
+use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
 use self::routes::{NoRoute, Route};
@@ -72,6 +74,7 @@ pub struct Gateway {
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
     control: Option<Arc<Control>>,
+    readiness: Readiness,
 }
 
 impl Gateway {
@@ -86,7 +89,16 @@ impl Gateway {
             activity: Arc::default(),
             dashboard: None,
             control: None,
+            readiness: Readiness::default(),
         }
+    }
+
+    /// Asks whether the store of the sign-ins can be reached, at each look at `/readyz`; it must not
+    /// wait.
+    #[must_use]
+    pub fn with_store_check(mut self, check: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.readiness.store = Some(Box::new(check));
+        self
     }
 
     /// Records what clients ask here.
@@ -245,8 +257,10 @@ impl Gateway {
         }
     }
 
-    /// Ends the streams that would never end, so that everything else can be finished.
+    /// Ends the streams that would never end, so that everything else can be finished. `/readyz`
+    /// says from now on that this gateway ends.
     pub fn stop_streams(&self) {
+        self.readiness.drain();
         self.sessions.stop_streams(&self.router.closing);
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
@@ -280,6 +294,9 @@ impl Gateway {
         let path = request.uri.path();
         if path == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
+        }
+        if path == "/readyz" {
+            return self.readiness.reply();
         }
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
             return dashboard.answer(request).await;

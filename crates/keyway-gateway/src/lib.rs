@@ -4,6 +4,8 @@
 pub mod address;
 pub mod control;
 pub mod control_client;
+#[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
+pub mod database;
 mod file_watch;
 pub mod gateway;
 mod history;

@@ -16,6 +16,7 @@ use keyway::connect::FingerprintKey;
 use keyway::error::LoadError;
 use keyway::load::Loaded;
 use keyway::sign_in::PromptPolicy;
+use keyway::store::ChangeFeed;
 use keyway::vault::Folders;
 use keyway::{Error, Plugin};
 use keyway_mcp::timeouts::SIGN_IN_TIMEOUT;
@@ -52,6 +53,8 @@ pub struct ServedPlugins {
     /// The files of the plugins, apart from those that entries run.
     stamps: Stamps,
     vault: Stamps,
+    /// Tells of sign-ins that others made, where they are not in the vault's files.
+    feed: Option<Box<dyn ChangeFeed>>,
     settings: Stamps,
     /// Whether to look again in any case.
     in_doubt: bool,
@@ -122,6 +125,7 @@ impl ServedPlugins {
             upstreams: Vec::new(),
             stamps: Stamps::default(),
             vault: Stamps::of_own(VAULT_FILES.map(|name| data.join(name))),
+            feed: change_feed(backend),
             settings: Stamps::of([config.join("config.toml")]),
             in_doubt: false,
             unsettled_looks: 0,
@@ -203,7 +207,9 @@ impl ServedPlugins {
         let has_new_files = stamps != self.stamps || std::mem::take(&mut self.in_doubt);
         // What is written counts only when it is on the disk, and then no file changes any more.
         let is_unsettled = self.unsettled_looks > 0;
-        let has_new_records = vault != self.vault || is_unsettled;
+        let is_told = self.feed.as_mut().map(|feed| feed.changed());
+        let is_told = is_told.is_some_and(|told| told.unwrap_or(false));
+        let has_new_records = vault != self.vault || is_unsettled || is_told;
         self.unsettled_looks = match vault == self.vault {
             true => self.unsettled_looks.saturating_sub(1),
             false => UNSETTLED_LOOKS,
@@ -393,6 +399,13 @@ impl ServedPlugins {
     fn say(&self, what: &str) {
         (self.context.print_note)(what);
     }
+}
+
+/// Returns what tells of sign-ins in a store other than the vault; one that cannot be heard is asked
+/// when a token is needed.
+fn change_feed(backend: &LocalBackend) -> Option<Box<dyn ChangeFeed>> {
+    let accounts = backend.host().accounts()?;
+    accounts.change_feed().ok().flatten()
 }
 
 fn shown(path: &Path) -> String {

@@ -71,3 +71,15 @@ pub(crate) const SHARING_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long `keyway status` waits for a gateway, which may be stopped.
 pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// For the command that prints the password of the database: a password manager may ask a person.
+#[cfg(feature = "postgres")]
+pub(crate) const PASSWORD_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often claims of gateways that died are looked for.
+#[cfg(feature = "postgres")]
+pub(crate) const DEAD_CLAIM_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often what else they left behind is removed.
+#[cfg(feature = "postgres")]
+pub(crate) const DEAD_REPLICA_LOOK_INTERVAL: Duration = Duration::from_secs(30);

@@ -248,16 +248,15 @@ impl PostgresError {
             Self::ForeignSchema => Code::NotAVault,
             Self::ReadOnly | Self::Standby | Self::Journal { .. } => Code::VaultUnwritable,
             Self::Exposed { .. } => Code::VaultExposed,
+            Self::Unreachable { .. } | Self::LostLock => Code::StoreUnreachable,
             Self::Address { .. }
             | Self::Password { .. }
             | Self::Certificates
-            | Self::Unreachable { .. }
             | Self::Refused { .. }
             | Self::Pooler
             | Self::OldServer { .. }
             | Self::UnboundRole { .. }
             | Self::OtherKey { .. }
-            | Self::LostLock
             | Self::InvalidName { .. }
             | Self::Wrapper { .. }
             | Self::Thread { .. }
@@ -290,7 +289,9 @@ impl PostgresError {
             },
             Self::Exposed { .. } => "run `chmod 600` on it",
             Self::Certificates => "name a file of certificates of your authority",
-            Self::Unreachable { .. } => "start the database, or wait: nothing was lost",
+            Self::Unreachable { .. } | Self::LostLock => {
+                "start the database, or wait: nothing was lost"
+            }
             Self::Refused { .. } => "check the role, its password and the name of the database",
             Self::Pooler => {
                 "connect to the database itself, or set the pooler to session mode: \

@@ -34,7 +34,7 @@ pub trait KeyWrapper: Send + Sync + Debug {
     fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Secret<[u8; 32]>, WrapError>;
 }
 
-/// A wrapping key in a file: 32 bytes or 64 hexadecimal digits.
+/// A wrapping key from a file or a program: 32 bytes or 64 hexadecimal digits, kept in memory.
 #[derive(Debug)]
 pub struct FileKey {
     key: Key,
@@ -53,7 +53,19 @@ impl FileKey {
         let no_key = || PostgresError::Wrapper {
             source: WrapError::Away(Box::new(NoKey(path.to_owned()))),
         };
-        let key = Key::parse(text.expose().as_bytes()).ok_or_else(no_key)?;
+        Self::of(&Key::parse(text.expose().as_bytes()).ok_or_else(no_key)?)
+    }
+
+    /// Takes a key that the caller got elsewhere, for example from a program.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PostgresError::Seal`] if nothing can be derived from it.
+    pub fn new(key: &Secret<[u8; 32]>) -> Result<Self, PostgresError> {
+        Self::of(&Key::from_bytes(key.expose()))
+    }
+
+    fn of(key: &Key) -> Result<Self, PostgresError> {
         // What is derived from it wraps: the same file can serve another purpose elsewhere.
         let key = key.derive("wrap people's keys")?;
         let id = key.id()?;

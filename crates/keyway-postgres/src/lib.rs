@@ -31,6 +31,7 @@
 //! ```
 
 mod change_feed;
+mod dead_claims;
 mod error;
 mod grants;
 mod in_use;
@@ -50,6 +51,7 @@ mod settings;
 mod timeouts;
 mod tls;
 
+pub use self::dead_claims::DeadClaim;
 pub use self::error::{AddressFault, PostgresError, ServerError, WrapError};
 pub use self::grants::PostgresGrants;
 pub use self::key_wrapper::{FileKey, KeyWrapper};

@@ -4,6 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use keyway_store::OwnerId;
 use tokio::runtime::Runtime;
@@ -52,7 +54,7 @@ impl LiveReplica {
             tls: tls.clone(),
             presence: Arc::new(Presence::new(random_number()?)),
         };
-        let session = runtime.block_on(async {
+        let session = wait_on(&runtime, async {
             let both = tokio::try_join!(Session::begin(&start), Session::begin(&start));
             let (mut first, second) = both?;
             refuse_pooler(&first.client, &second.client).await?;
@@ -87,7 +89,7 @@ impl LiveReplica {
         let Some(runtime) = &self.runtime else {
             return Err(PostgresError::Unreachable { source: None });
         };
-        runtime.block_on(call)
+        wait_on(runtime, call)
     }
 
     /// Runs something that no caller waits for, or only for a while.
@@ -138,6 +140,34 @@ impl fmt::Debug for LiveReplica {
         f.debug_struct("Replica")
             .field("owner", &owner_id(self.presence.owner))
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits for a future on the calling thread; its timers and connections are the runtime's.
+///
+/// Unlike `Runtime::block_on` it does not refuse to be called inside of another runtime: some
+/// callers there may wait for a store, as they do for a disk.
+fn wait_on<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
+    let _entered = runtime.enter();
+    // Not by the budget of the task around: it is renewed only when that task yields.
+    let mut work = std::pin::pin!(tokio::task::unconstrained(work));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
+            return done;
+        }
+        // A wake-up since the poll makes this return at once.
+        thread::park();
+    }
+}
+
+/// Wakes the thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

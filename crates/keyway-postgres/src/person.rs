@@ -44,6 +44,12 @@ impl Person {
         Ok(Self { tenant, person })
     }
 
+    /// Tells whether it is a tenant, and no person of it.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.person.is_empty()
+    }
+
     pub(crate) fn tenant(&self) -> &str {
         &self.tenant
     }

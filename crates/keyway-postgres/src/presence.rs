@@ -67,6 +67,11 @@ impl Presence {
         }
     }
 
+    /// Tells whether the lock was held at the last word of the server.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.is_held.borrow()
+    }
+
     /// Waits a little until the lock is held.
     pub(crate) async fn held(&self) -> Result<(), PostgresError> {
         let mut is_held = self.is_held.subscribe();

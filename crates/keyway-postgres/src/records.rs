@@ -27,6 +27,14 @@ impl PostgresRecords {
             kind: "record",
         })
     }
+
+    pub(crate) const fn of_tools(replica: Arc<LiveReplica>, person: Person) -> Self {
+        Self(Table {
+            replica,
+            person,
+            kind: "tool list",
+        })
+    }
 }
 
 impl PostgresDocuments {

@@ -18,12 +18,12 @@ use crate::settings::Settings;
 /// It runs its connections on a thread of its own. It lives until the last store of it is dropped;
 /// then it frees its lock, for which dropping waits at most a second.
 #[derive(Clone, Debug)]
-pub struct Replica(Arc<LiveReplica>);
+pub struct Replica(pub(crate) Arc<LiveReplica>);
 
 impl Replica {
     /// Connects, brings the schema up to date and shows to others that this replica lives.
     ///
-    /// Blocks; not to be called from asynchronous code.
+    /// Blocks.
     ///
     /// # Errors
     ///
@@ -44,6 +44,13 @@ impl Replica {
         }
     }
 
+    /// Tells whether the database was there at its last word: its session holds our lock. Asks
+    /// nothing and waits for nothing.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.0.presence.is_held()
+    }
+
     /// Returns the sign-ins of a person.
     #[must_use]
     pub fn grants(&self, person: Person) -> PostgresGrants {
@@ -54,6 +61,12 @@ impl Replica {
     #[must_use]
     pub fn records(&self, person: Person) -> PostgresRecords {
         PostgresRecords::new(Arc::clone(&self.0), person)
+    }
+
+    /// Returns what servers listed last, for a person or a tenant.
+    #[must_use]
+    pub fn tool_lists(&self, person: Person) -> PostgresRecords {
+        PostgresRecords::of_tools(Arc::clone(&self.0), person)
     }
 
     /// Returns the cached documents of a person or a tenant.

@@ -42,6 +42,7 @@ mod keyring_session;
 mod nginx;
 mod patience;
 mod ports;
+mod postgres;
 mod programs;
 #[cfg(feature = "rig")]
 pub mod reproduction;
@@ -71,6 +72,7 @@ pub use self::keyring_session::KeyringSession;
 pub use self::nginx::{Authority, Nginx};
 pub use self::patience::{PATIENCE, appears, eventually};
 pub use self::ports::free_port;
+pub use self::postgres::{PostgresServer, give_away, unprivileged};
 pub use self::programs::{LOOKER, WITHOUT_ISOLATION};
 pub use self::terminal::Terminal;
 pub use self::tools::Tools;

@@ -63,8 +63,7 @@ impl InFlight {
     }
 }
 
-/// What the vault tells of its claims.
-#[cfg(feature = "vault")]
+/// What stores tell of their claims.
 impl InFlight {
     /// Counts a claim from here on.
     pub(crate) fn begin(&self, grant: &GrantKey, claim: ClaimId, generation: Generation) {
@@ -104,7 +103,7 @@ impl Drop for Storing {
     }
 }
 
-#[cfg(all(test, feature = "vault"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -62,8 +62,32 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     /// `[gateway]`: how long programs run.
     pub gateway: GatewaySettings,
+    /// `[vault]`: the database that keeps sign-ins.
+    pub vault: VaultSettings,
     /// `[policies."plugin:server"]`: which tools clients of the gateway may see and call.
     pub policies: BTreeMap<String, ToolPolicy>,
+}
+
+/// The database that keeps sign-ins in place of this machine's vault.
+///
+/// Command lines may hold a password, so they are never printed.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct VaultSettings {
+    /// The address of the database, without a password.
+    pub address: Option<String>,
+    /// Whose sign-ins they are.
+    pub tenant: Option<String>,
+    /// The file that holds the password.
+    pub password_file: Option<PathBuf>,
+    /// The command line that prints the password.
+    pub password_command: Option<Secret<String>>,
+    /// The file that holds the wrapping key.
+    pub key_file: Option<PathBuf>,
+    /// The command line that prints the wrapping key.
+    pub key_command: Option<Secret<String>>,
+    /// The certificates that the database is verified against.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// How long the gateway keeps the programs of stdio servers.

@@ -6,6 +6,7 @@ mod binding;
 #[cfg(feature = "callback")]
 mod consent;
 mod orphans;
+mod remembered_grants;
 mod sign_in_gate;
 mod stores;
 #[cfg(all(feature = "callback", feature = "vault"))]
@@ -20,7 +21,7 @@ use keyway_auth::oauth::replaced_tokens_record;
 use keyway_config::resolve::RemoteSpec;
 #[cfg(feature = "vault")]
 use keyway_store::GrantStore as _;
-use keyway_store::{GrantKey, StoreError};
+use keyway_store::{ChangeFeed, GrantKey, StoreError};
 #[cfg(feature = "vault")]
 use keyway_vault::{MovedGrant, Namespace};
 
@@ -53,7 +54,7 @@ use crate::vault::{KeptVault, Registrations};
 pub struct Accounts {
     /// Where sign-ins are kept.
     pub(crate) stores: Stores,
-    /// The vault behind the stores, if it is one.
+    /// The vault of this machine, which holds the stores unless they are apart.
     #[cfg(feature = "vault")]
     pub(crate) vault: Option<Arc<KeptVault>>,
     /// What the process must not end in the middle of.
@@ -110,11 +111,25 @@ impl Accounts {
         }
     }
 
-    /// Returns the vault behind the stores, if it is one.
+    /// Returns the vault of this machine, which also holds the sign-ins unless other stores were
+    /// given.
     #[cfg(feature = "vault")]
     #[must_use]
     pub const fn vault(&self) -> Option<&Arc<KeptVault>> {
         self.vault.as_ref()
+    }
+
+    /// Returns what tells of sign-ins and sign-outs by others, if the store is not the vault: of that
+    /// one the files show it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the store tells of nothing.
+    pub fn change_feed(&self) -> Result<Option<Box<dyn ChangeFeed>>, StoreError> {
+        self.stores
+            .is_apart
+            .then(|| self.stores.grants.change_feed())
+            .transpose()
     }
 
     /// Returns the profile that the sign-ins belong to.

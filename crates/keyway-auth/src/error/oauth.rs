@@ -312,6 +312,15 @@ pub enum OAuthError {
         /// What to do about it, if the vault knows.
         hint: Option<String>,
     },
+    /// The store is another process, and cannot be reached. Tokens in memory are used until they
+    /// expire, and nothing is renewed.
+    #[error("{message}")]
+    StoreUnreachable {
+        /// In the store's own words.
+        message: String,
+        /// What to do about it, if the store knows.
+        hint: Option<String>,
+    },
     /// This machine gave no random numbers, or a key cannot be used.
     #[error("{what}")]
     Crypto {

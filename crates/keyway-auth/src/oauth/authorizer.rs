@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use async_lock::Mutex;
 use http::{HeaderName, HeaderValue};
-use keyway_store::{Grant, GrantKey};
+use keyway_store::{Generation, Grant, GrantKey};
 
 use self::renewing::RenewalFailure;
 use super::engine::{OAuthEngine, Ports, Server};
@@ -242,8 +242,8 @@ impl OAuth {
         self.0.engine.grant.key()
     }
 
-    /// Renews the token because the process that was renewing it has died: the sooner, the likelier
-    /// its server still takes the old one.
+    /// Renews the token because the process that was renewing this generation has died: the sooner,
+    /// the likelier its server still takes the old one. Does nothing if another one has done that.
     ///
     /// # Errors
     ///
@@ -251,11 +251,13 @@ impl OAuth {
     ///
     /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
     /// see the result.
-    pub async fn recover(&self) -> Result<(), AuthError> {
-        let renewed = self.0.owned(|inner| async move {
+    pub async fn recover(&self, generation: Generation) -> Result<(), AuthError> {
+        let renewed = self.0.owned(move |inner| async move {
             match inner.engine.grant.read().await? {
-                Some(grant) => inner.renewed(&grant, &Cause::Expiry).await.map(drop),
-                None => Ok(()),
+                Some(grant) if grant.generation == generation => {
+                    inner.renewed(&grant, &Cause::Expiry).await.map(drop)
+                }
+                _ => Ok(()),
             }
         });
         renewed.await.map_err(AuthError::from)

@@ -12,5 +12,8 @@ pub(super) fn vault_error(error: &StoreError) -> OAuthError {
     if error.code() == Code::VaultUnwritable {
         return OAuthError::VaultUnwritable { message, hint };
     }
+    if error.code() == Code::StoreUnreachable {
+        return OAuthError::StoreUnreachable { message, hint };
+    }
     OAuthError::Vault { message, hint }
 }

@@ -15,6 +15,7 @@ use keyway::examination::why_skipped;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
+use keyway_gateway::database::{Database, DatabaseContext};
 
 use crate::arguments::own_plugin;
 use crate::browser::Browser;
@@ -24,7 +25,7 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::runtime::in_flight;
 use crate::settings;
-use crate::vault::{open_vault, sources};
+use crate::vault::{folders, open_vault, sources};
 
 pub(crate) use self::approval_prompt::{ask, ask_about};
 pub(crate) use self::setting_prompt::ask_for_settings;
@@ -174,6 +175,16 @@ impl ConnectArgs {
         context: &CommandContext,
         policy: SignInPolicy,
     ) -> Result<Host, CliError> {
+        self.host_with(context, policy, open_database(context, None)?.as_ref())
+    }
+
+    /// The same, with sign-ins in a database that is open, or in the vault.
+    pub(crate) fn host_with(
+        &self,
+        context: &CommandContext,
+        policy: SignInPolicy,
+        database: Option<&Database>,
+    ) -> Result<Host, CliError> {
         harden_self().map_err(|source| Error::Harden { source })?;
         let network = &context.settings()?.network;
         let mut http = settings::http(network)?;
@@ -191,6 +202,10 @@ impl ConnectArgs {
         let builder = match keyway_folders() {
             Some(folders) => builder.vault(folders, sources()?),
             None => builder.without_vault(),
+        };
+        let builder = match database {
+            Some(database) => builder.sign_in_stores(database.shared_stores()?),
+            None => builder,
         };
         Ok(builder.build()?)
     }
@@ -231,6 +246,24 @@ impl ConnectArgs {
         }
         Ok(plugin)
     }
+}
+
+/// Opens the database that keeps sign-ins, the given one or that of `config.toml`; `None` if it is
+/// the vault.
+pub(crate) fn open_database(
+    context: &CommandContext,
+    given: Option<&str>,
+) -> Result<Option<Database>, CliError> {
+    let kept = &context.settings()?.vault;
+    let Some(address) = given.or(kept.address.as_deref()) else {
+        return Ok(None);
+    };
+    // A password and a key are about to be read.
+    harden_self().map_err(|source| Error::Harden { source })?;
+    let mut around = DatabaseContext::new(folders()?);
+    around.pass_file = ProcessEnvironment::pass_file();
+    around.environment = ProcessEnvironment::all();
+    Ok(Some(Database::open(address, kept, around)?))
 }
 
 /// Plans the server that a name means. One that is not there may be in a file that was skipped,

@@ -16,6 +16,7 @@ use keyway_code::Exit;
 use keyway_dashboard::Dashboard;
 use keyway_dashboard::administration::Administration;
 use keyway_gateway::control::Control;
+use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
     Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
 };
@@ -31,7 +32,9 @@ use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
 use super::client_files::{machine, this_program};
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
+use crate::arguments::connect::{
+    ConnectArgs, SignInPolicy, no_server, open_database, tell_skipped,
+};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
@@ -52,7 +55,8 @@ use crate::vault::folders;
 Examples:
   keyway serve
   keyway serve ~/plugins/one ~/plugins/two
-  keyway serve --listen 127.0.0.1:0")]
+  keyway serve --listen 127.0.0.1:0
+  keyway serve --vault postgres://keyway@db.example/keyway")]
 pub(crate) struct Serve {
     /// Plugin folders or files [default: `--config`]
     #[arg(value_name = "PATH")]
@@ -64,6 +68,10 @@ pub(crate) struct Serve {
     /// the runtime folder]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Keep sign-ins in this PostgreSQL database, which other gateways may share [default:
+    /// config.toml, else the vault of this machine]
+    #[arg(long, value_name = "ADDRESS")]
+    vault: Option<String>,
     /// End when standard input does
     #[arg(long, hide = true)]
     while_input: bool,
@@ -76,8 +84,8 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
     expect_many_connections();
     let context = &with_events(context);
     super::block_on_to_its_end(async {
-        let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
-        let backend = LocalBackend::new(&host);
+        let database = open_database(context, arguments.vault.as_deref())?;
+        let backend = LocalBackend::new(&arguments.host(context, database.as_ref())?);
         let vault = backend.vault()?;
         let plugins = arguments.load(backend.host(), context)?;
         let serving_context = arguments.serving_context(context)?;
@@ -89,8 +97,8 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let reader = TokenStore::reader(Arc::clone(&vault))?;
         let (activity, export) = traces::begin(backend.host())?;
         let activity = Arc::new(activity);
-        let policies = Policies::new(backend.host().settings(), Arc::clone(&vault))?;
-        let policies = Arc::new(policies);
+        let settings = backend.host().settings();
+        let policies = Arc::new(Policies::new(settings, Arc::clone(&vault))?);
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let uses = Arc::new(TokenUses::read(&folders()?.data));
         let dashboard = dashboard.with_policies(Arc::clone(&policies));
@@ -101,7 +109,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault, policies)?);
-        let gateway = Arc::new(gateway);
+        let gateway = Arc::new(watching(gateway, database, &backend));
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(context)?;
         let sharing = arguments.share(&gateway, &vault)?;
@@ -170,6 +178,16 @@ fn with_events(context: &CommandContext) -> CommandContext {
     context
 }
 
+/// Looks after what gateways that died left in the database, and tells whether it can be reached.
+/// Has to be called inside a Tokio runtime.
+fn watching(gateway: Gateway, database: Option<Database>, backend: &Arc<LocalBackend>) -> Gateway {
+    let Some(database) = database else {
+        return gateway;
+    };
+    drop(tokio::spawn(database.clone().recover(Arc::clone(backend))));
+    gateway.with_store_check(move || database.is_ready())
+}
+
 /// Notes the port for programs that write clients' files.
 fn record_port(context: &CommandContext, port: u16) -> Result<(), CliError> {
     if let Err(error) = address::record(&folders()?.data, port) {
@@ -207,6 +225,14 @@ fn control(
 }
 
 impl Serve {
+    fn host(
+        &self,
+        context: &CommandContext,
+        database: Option<&Database>,
+    ) -> Result<Host, CliError> {
+        self.reach.host_with(context, SignInPolicy::NEVER, database)
+    }
+
     /// Reads the plugins, each with the path by which it is read again.
     fn load(
         &self,

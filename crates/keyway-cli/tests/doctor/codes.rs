@@ -426,6 +426,11 @@ const PROVOKED: &[Row] = &[
         &["vault-unwritable"],
     ),
     (
+        "keyway-cli/tests/postgres/away.rs",
+        "without_its_database_a_gateway_serves_what_it_has_and_redeems_nothing",
+        &["store-unreachable"],
+    ),
+    (
         "keyway-vault/src/store/tests.rs",
         "database_of_a_newer_version_is_refused_and_left_alone",
         &["vault-newer"],

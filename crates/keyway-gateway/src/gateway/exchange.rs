@@ -1,10 +1,13 @@
 //! One request of a client: answered by one message, or by a stream that ends with the answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
+use keyway_code::Code;
 use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
+use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
@@ -161,9 +164,14 @@ impl Exchange {
             Ok(Some(Delivery::Response(frame, code))) => {
                 self.learn(&frame);
                 self.note(&frame, code);
-                let status = match self.registration.on_disconnect {
-                    OnDisconnect::Cancel => status_of(code),
-                    OnDisconnect::Continue => StatusCode::OK,
+                if !is_kept && code == Some(LOCAL_ERROR) && is_store_away(&frame) {
+                    let status = StatusCode::SERVICE_UNAVAILABLE;
+                    return reply::try_later(reply::message(status, frame.bytes().clone()));
+                }
+                let status = if is_kept {
+                    StatusCode::OK
+                } else {
+                    status_of(code)
                 };
                 if self.prefers_events && status == StatusCode::OK {
                     let (out, pieces) = mpsc::channel(1);
@@ -266,6 +274,27 @@ fn status_of(code: Option<i64>) -> StatusCode {
         Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
+}
+
+/// Says whether an answer of our own tells that the store of the sign-ins cannot be reached.
+fn is_store_away(answer: &Frame) -> bool {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        error: Told<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow)]
+        data: Data<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        code: Cow<'a, str>,
+    }
+    let answer: Result<Answer<'_>, _> = serde_json::from_slice(answer.bytes());
+    answer.is_ok_and(|answer| answer.error.data.code == Code::StoreUnreachable.as_str())
 }
 
 const QUEUE: usize = 16;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 
@@ -58,6 +58,11 @@ pub(super) fn error(status: StatusCode, id: Option<&RequestId>, error: &str) -> 
 /// Answers a request with an error that has a code and a message alone.
 pub(super) fn refusal(status: StatusCode, id: Option<&RequestId>, code: i64, what: &str) -> Reply {
     error(status, id, &jsonrpc::error_object(code, what))
+}
+
+/// Says when to try again.
+pub(super) fn try_later(reply: Reply) -> Reply {
+    reply.header(RETRY_AFTER, HeaderValue::from_static("2"))
 }
 
 /// Begins a stream of events.

@@ -8,7 +8,7 @@ use keyway_store::{Damage, GrantKey, GrantStore, RecordStore as _, StoreError};
 
 use crate::pooler::Pooler;
 use crate::processes::{CLAIM, grant, tokens};
-use crate::server::{Database, Server, ada, settings, write_private};
+use crate::server::{Database, Server, ada, settings, shared, write_private};
 
 /// What opening says, in the words of a person's terminal.
 fn refusal(database: &Database<'_>) -> String {
@@ -19,7 +19,7 @@ fn refusal(database: &Database<'_>) -> String {
 
 #[test]
 fn empty_database_gets_the_schema_once_however_many_start() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| database.replica());
@@ -27,25 +27,25 @@ fn empty_database_gets_the_schema_once_however_many_start() {
     });
     assert_eq!(
         database.sql("SELECT count(*), max(version) FROM keyway.store"),
-        "1|1"
+        "1|2"
     );
 }
 
 #[test]
 fn newer_schema_is_refused_unless_it_says_that_this_version_can_go_on() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     drop(database.replica());
-    database.sql("UPDATE keyway.store SET version = 2, usable_by = 1");
+    database.sql("UPDATE keyway.store SET version = 98, usable_by = 1");
     drop(database.replica());
-    database.sql("UPDATE keyway.store SET version = 3, usable_by = 2");
-    let refused = "the database has schema 3, and this version knows schemas up to 1";
+    database.sql("UPDATE keyway.store SET version = 99, usable_by = 98");
+    let refused = "the database has schema 99, and this version knows schemas up to 2";
     assert_eq!(refusal(&database), refused);
-    assert_eq!(database.sql("SELECT version FROM keyway.store"), "3");
+    assert_eq!(database.sql("SELECT version FROM keyway.store"), "99");
 }
 
 #[test]
 fn schema_of_another_program_is_refused_and_left_alone() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     database.sql("CREATE SCHEMA keyway CREATE TABLE store (name text)");
     let refused = "the database has a schema `keyway` that is not Keyway's";
     assert_eq!(refusal(&database), refused);
@@ -55,7 +55,7 @@ fn schema_of_another_program_is_refused_and_left_alone() {
 
 #[test]
 fn read_only_database_is_refused() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let name = &database.name;
     database.sql(&format!(
         "ALTER DATABASE {name} SET default_transaction_read_only = on"
@@ -65,7 +65,7 @@ fn read_only_database_is_refused() {
 
 #[test]
 fn role_that_row_level_security_does_not_bind_is_refused() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let settings = Settings::new(&database.address("super")).unwrap();
     let refused = Replica::open(&settings, Arc::new(database.key())).unwrap_err();
     let expected = "the role `super` is exempt from row-level security";
@@ -74,7 +74,7 @@ fn role_that_row_level_security_does_not_bind_is_refused() {
 
 #[test]
 fn store_of_another_key_is_refused() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     drop(database.replica());
     let path = database.place.path().join("other");
     write_private(&path, &"6b".repeat(32));
@@ -88,7 +88,7 @@ fn store_of_another_key_is_refused() {
 
 #[test]
 fn database_that_is_not_there_is_named_as_such() {
-    let mut database = Server::shared().database();
+    let mut database = Database::new(shared());
     database.name = "absent".to_owned();
     assert_eq!(refusal(&database), "the database refuses the connection");
     let nowhere = Settings::new("postgres://keyway@%2Fnowhere/keyway").unwrap();
@@ -100,7 +100,7 @@ fn database_that_is_not_there_is_named_as_such() {
 #[test]
 fn standby_is_refused() {
     let primary = Server::start();
-    let database = primary.database();
+    let database = Database::new(&primary);
     drop(database.replica());
     let standby = primary.standby();
     let address = database.address("keyway");
@@ -113,7 +113,7 @@ fn standby_is_refused() {
 
 #[test]
 fn pooler_that_shares_sessions_is_refused_with_the_reason() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     drop(database.replica());
     for more in [
         "",
@@ -185,7 +185,7 @@ fn swapped_rows_columns_and_generations_do_not_open() {
                  FROM keyway.person_keys WHERE person LIKE '%bob')",
         ),
     ] {
-        let database = Server::shared().database();
+        let database = Database::new(shared());
         drop(three(&database));
         database.sql(sql);
         // A new process: nothing is in memory.
@@ -206,7 +206,7 @@ fn swapped_rows_columns_and_generations_do_not_open() {
 
 #[test]
 fn refresh_token_with_a_foreign_fingerprint_is_not_handed_out() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let [ada, _] = three(&database);
     database.sql("UPDATE keyway.grants SET fingerprint = sha256('x')");
     let generation = ada.read(&grant())?.unwrap().generation;
@@ -217,7 +217,7 @@ fn refresh_token_with_a_foreign_fingerprint_is_not_handed_out() -> Result<(), St
 
 #[test]
 fn query_that_does_not_say_for_whom_sees_nothing() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let [_ada, _bob] = three(&database);
     let replica = database.replica();
     replica
@@ -247,7 +247,7 @@ fn query_that_does_not_say_for_whom_sees_nothing() {
 
 #[test]
 fn signing_a_person_out_destroys_their_key_and_nobody_elses() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let [ada_here, bob] = three(&database);
     let replica = database.replica();
     let mut feed = replica.grants(ada()).change_feed()?;
@@ -268,7 +268,7 @@ fn signing_a_person_out_destroys_their_key_and_nobody_elses() -> Result<(), Stor
 
 #[test]
 fn no_token_is_in_the_database_in_the_open() {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let [_ada, _bob] = three(&database);
     let dump = database.sql("SELECT * FROM keyway.grants; SELECT * FROM keyway.person_keys");
     for secret in ["access-ada", "refresh-ada", "5a5a5a5a"] {

@@ -3,18 +3,18 @@
 use keyway_store::StoreError;
 use keyway_store::conformance;
 
-use crate::server::{Server, ada};
+use crate::server::{Database, ada, shared};
 
-keyway_store::grant_store_conformance!(Server::shared().database());
+keyway_store::grant_store_conformance!(Database::new(shared()));
 
 #[test]
 fn records_pass_the_conformance_cases() -> Result<(), StoreError> {
-    let records = Server::shared().database().replica().records(ada());
+    let records = Database::new(shared()).replica().records(ada());
     conformance::record_is_replaced_and_deleted_by_name(&records)
 }
 
 #[test]
 fn documents_pass_the_conformance_cases() -> Result<(), StoreError> {
-    let documents = Server::shared().database().replica().documents(ada());
+    let documents = Database::new(shared()).replica().documents(ada());
     conformance::document_is_found_until_its_lifetime_ends(&documents)
 }

@@ -6,11 +6,11 @@ use keyway_store::conformance::Backend as _;
 use keyway_store::{Claim, Commit, Generation, GrantStore, StoreError};
 
 use crate::processes::{CLAIM, Worker, grant, owner, tokens};
-use crate::server::{Database, Server, ada};
+use crate::server::{Database, Server, ada, shared};
 
 #[test]
 fn claim_of_a_killed_process_is_taken_over_after_two_looks() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let survivor = database.open();
     let generation = survivor.put(&grant(), &tokens("1"))?;
     let mut worker = Worker::start(&database, "claim", &[]);
@@ -35,7 +35,7 @@ fn claim_of_a_killed_process_is_taken_over_after_two_looks() -> Result<(), Store
 
 #[test]
 fn orphans_are_listed_of_killed_processes_only() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let survivor = database.open();
     survivor.put(&grant(), &tokens("1"))?;
     let mut worker = Worker::start(&database, "claim", &[]);
@@ -57,7 +57,7 @@ fn orphans_are_listed_of_killed_processes_only() -> Result<(), StoreError> {
 
 #[test]
 fn owner_that_lost_its_connection_and_lives_keeps_its_claim() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let (first, second) = (database.open(), database.open());
     let generation = first.put(&grant(), &tokens("1"))?;
     first.claim(&grant(), generation, CLAIM)?;
@@ -76,7 +76,7 @@ fn owner_that_lost_its_connection_and_lives_keeps_its_claim() -> Result<(), Stor
 #[test]
 fn replica_without_its_lock_claims_nothing_until_it_has_it_again() -> Result<(), StoreError> {
     let server = Server::start();
-    let database = server.database();
+    let database = Database::new(&server);
     let store = database.open();
     let generation = store.put(&grant(), &tokens("1"))?;
     database.sql("ALTER ROLE keyway NOLOGIN");
@@ -98,7 +98,7 @@ fn replica_without_its_lock_claims_nothing_until_it_has_it_again() -> Result<(),
 #[test]
 fn claim_from_before_a_restart_of_the_server_waits_for_its_end() -> Result<(), StoreError> {
     let server = Server::start();
-    let database = server.database();
+    let database = Database::new(&server);
     let survivor = database.open();
     let generation = survivor.put(&grant(), &tokens("1"))?;
     let mut worker = Worker::start(&database, "claim", &[]);
@@ -135,7 +135,7 @@ fn claim_from_before_a_restart_of_the_server_waits_for_its_end() -> Result<(), S
 #[test]
 fn claim_of_a_dead_owner_from_before_a_restart_ends_with_its_lifetime() -> Result<(), StoreError> {
     let server = Server::start();
-    let database = server.database();
+    let database = Database::new(&server);
     let survivor = database.open();
     let generation = survivor.put(&grant(), &tokens("1"))?;
     let mut worker = Worker::start(&database, "claim", &[]);
@@ -153,7 +153,7 @@ fn claim_of_a_dead_owner_from_before_a_restart_ends_with_its_lifetime() -> Resul
 #[test]
 fn store_that_is_away_redeems_nothing_and_its_journal_loses_nothing() -> Result<(), StoreError> {
     let server = Server::start();
-    let database = server.database();
+    let database = Database::new(&server);
     let store = database.open();
     let generation = store.put(&grant(), &tokens("1"))?;
     store.claim(&grant(), generation, CLAIM)?;
@@ -195,7 +195,7 @@ fn store_that_is_away_redeems_nothing_and_its_journal_loses_nothing() -> Result<
 fn new_sign_in_survives_a_database_that_is_away_and_the_end_of_its_replica()
 -> Result<(), StoreError> {
     let server = Server::start();
-    let database = server.database();
+    let database = Database::new(&server);
     let store = database.open();
     store.reserve(&grant())?;
     server.control(&["-m", "immediate", "stop"]);
@@ -224,7 +224,7 @@ fn new_sign_in_survives_a_database_that_is_away_and_the_end_of_its_replica()
 /// One that nothing can renew is used until it is refused: its end is not known.
 #[test]
 fn journaled_sign_in_without_a_refresh_token_does_not_count_as_expired() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let store = database.open();
     store.reserve(&grant())?;
     let mut new = tokens("1");
@@ -242,7 +242,7 @@ fn journaled_sign_in_without_a_refresh_token_does_not_count_as_expired() -> Resu
 #[test]
 fn clock_of_a_replica_that_is_wrong_by_an_hour_changes_nothing() -> Result<(), StoreError> {
     for shift in ["-1h", "+1h"] {
-        let database = Server::shared().database();
+        let database = Database::new(shared());
         let here = database.open();
         let through = [
             "env",
@@ -276,7 +276,7 @@ fn clock_of_a_replica_that_is_wrong_by_an_hour_changes_nothing() -> Result<(), S
 
 #[test]
 fn ten_thousand_sign_ins_cost_no_more_than_one() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let mut generation = database.open().put(&grant(), &tokens("1"))?;
     database.sql(
         "INSERT INTO keyway.grants (tenant, person, grant_id, profile, name, generation, key_id,
@@ -316,7 +316,7 @@ fn whole_scans(database: &Database<'_>) -> String {
 
 #[test]
 fn one_winner_among_processes_while_sessions_are_cut() -> Result<(), StoreError> {
-    let database = Server::shared().database();
+    let database = Database::new(shared());
     let stores: Vec<_> = (0..3).map(|_| database.open()).collect();
     let mut generation = stores[0].put(&grant(), &tokens("1"))?;
     for round in 0..4 {

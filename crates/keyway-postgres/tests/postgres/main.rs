@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod conformance;
+mod dead_claims;
 mod faults;
 mod pooler;
 mod processes;

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyway_postgres::{FileKey, Replica};
+use keyway_postgres::{FileKey, Person, Replica};
 use keyway_secret::Secret;
 use keyway_store::{Claim, GrantKey, GrantStore as _, OwnerId, Tokens};
 
@@ -111,6 +111,16 @@ fn worker() {
             println!("@ {answer:?}");
             wait_for_input();
         }
+        "claim for all" => {
+            for number in 0..PEOPLE {
+                let grants = replica.grants(one_of_many(number));
+                let generation = grants.read(&grant()).unwrap().unwrap().generation;
+                let claim = grants.claim(&grant(), generation, CLAIM).unwrap();
+                assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+            }
+            println!("@ {}", grants.owner().unwrap());
+            wait_for_input();
+        }
         "sign in" => {
             grants.put(&grant(), &tokens("elsewhere")).unwrap();
             println!("@ stored");
@@ -134,6 +144,11 @@ pub(crate) fn grant() -> GrantKey {
     GrantKey::new("default").plugin("demo").server("search")
 }
 
+/// One of the people whose sign-ins are claimed at once.
+pub(crate) fn one_of_many(number: usize) -> Person {
+    Person::new("acme", format!("https://idp.example p{number}")).unwrap()
+}
+
 pub(crate) fn tokens(name: &str) -> Tokens {
     let text = |kind: &str| Secret::new(format!("{kind}-{name}"));
     Tokens::new(text("access"))
@@ -148,6 +163,7 @@ pub(crate) fn owner(said: &str) -> OwnerId {
 
 /// How long claims last in the product.
 pub(crate) const CLAIM: Duration = Duration::from_secs(120);
+pub(crate) const PEOPLE: usize = 10;
 const ROLE: &str = "KEYWAY_TEST_ROLE";
 const ADDRESS: &str = "KEYWAY_TEST_ADDRESS";
 const PLACE: &str = "KEYWAY_TEST_PLACE";

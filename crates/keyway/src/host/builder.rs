@@ -60,6 +60,7 @@ pub struct HostBuilder {
     identity: ClientIdentity,
     redirect_path: Option<String>,
     storage: Storage,
+    sign_in_stores: Option<Stores>,
     in_flight: InFlight,
     #[cfg(all(feature = "stdio", feature = "vault"))]
     renewals: Renewals,
@@ -249,6 +250,14 @@ impl HostBuilder {
     /// [`Self::approval_store`].
     pub fn stores(mut self, stores: Stores) -> Self {
         self.storage = Storage::Own(stores);
+        self
+    }
+
+    /// Keeps sign-ins in these stores, and everything else where it is kept without them.
+    ///
+    /// Renewals run in this process then: another one could not reach the stores.
+    pub fn sign_in_stores(mut self, stores: Stores) -> Self {
+        self.sign_in_stores = Some(stores);
         self
     }
 

@@ -145,10 +145,9 @@ impl Host {
         target: Target<'_>,
         url: &Url,
     ) -> Option<Arc<dyn ExchangeCarrier>> {
-        let vault = accounts
-            .vault
-            .as_ref()
-            .filter(|_| self.renewals == Renewals::Detached)?;
+        // Another process reaches the vault, and no other store.
+        let is_detached = self.renewals == Renewals::Detached && !accounts.stores.is_apart;
+        let vault = accounts.vault.as_ref().filter(|_| is_detached)?;
         let environment = self.environment.iter();
         let environment = environment.filter(|(name, _)| {
             let name = name.to_str();

@@ -11,7 +11,7 @@ use super::VaultApprovals;
 use crate::events::Events;
 use crate::redaction_values::RedactionValues;
 use crate::settings::Settings;
-use crate::sign_in::{AccountPin, Accounts, PromptPolicy};
+use crate::sign_in::{AccountPin, Accounts, OrphanWatch, PromptPolicy, Stores};
 #[cfg(feature = "callback")]
 use crate::sign_in::{Loopback, Presenter};
 #[cfg(all(feature = "callback", feature = "vault"))]
@@ -47,6 +47,17 @@ impl Host {
     #[must_use]
     pub fn with_codes_shown_by_clients(&self) -> Self {
         self.with_accounts(|accounts| accounts.client_shows_codes = true)
+    }
+
+    /// The same host with its sign-ins in other stores, as
+    /// [`HostBuilder::sign_in_stores`](crate::HostBuilder::sign_in_stores).
+    #[must_use]
+    pub fn with_sign_in_stores(&self, stores: Stores) -> Self {
+        self.with_accounts(|accounts| {
+            let stores = stores.counting(&accounts.in_flight, &self.clock);
+            accounts.orphans = Arc::new(OrphanWatch::new(Arc::clone(&stores.grants)));
+            accounts.stores = stores;
+        })
     }
 
     /// The same host, which asks for sign-ins by another port; `None`: it asks no person.

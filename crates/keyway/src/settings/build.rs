@@ -12,6 +12,7 @@ use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
     RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth, ServerSettings, Settings,
+    VaultSettings,
 };
 
 /// Puts the settings together.
@@ -52,6 +53,9 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
         settings.gateway.idle_minutes = table.minutes("idle_minutes");
         settings.gateway.keep_running = table.texts("keep_running").unwrap_or_default();
     }
+    for mut table in found.take(&["vault"]) {
+        settings.vault = vault(&mut table, found, around);
+    }
     for mut table in found.take(&["policies", ANY]) {
         let tools = tool_rules(&mut table, found);
         let policy = settings.policies.entry(table.name).or_default();
@@ -61,6 +65,25 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
         let tools = tool_rules(&mut table, found);
         let policy = settings.policies.entry(table.above).or_default();
         policy.clients.insert(table.name, tools);
+    }
+    settings
+}
+
+fn vault(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> VaultSettings {
+    let settings = VaultSettings {
+        address: table.text("address"),
+        tenant: table.text("tenant"),
+        password_file: file(table, "password_file", around),
+        password_command: table.text("password_command").map(Secret::new),
+        key_file: file(table, "key_file", around),
+        key_command: table.text("key_command").map(Secret::new),
+        ca_file: file(table, "ca_file", around),
+    };
+    if settings.password_file.is_some() && settings.password_command.is_some() {
+        found.refuse(table, either("password_file", "password_command"));
+    }
+    if settings.key_file.is_some() && settings.key_command.is_some() {
+        found.refuse(table, either("key_file", "key_command"));
     }
     settings
 }

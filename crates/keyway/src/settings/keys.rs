@@ -462,6 +462,55 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        path: &["vault"],
+        title: "[vault]",
+        about: "Sign-ins in a PostgreSQL database that several gateways share, in place of this machine's vault. Approvals, variables and gateway tokens stay in the vault.",
+        keys: &[
+            key(
+                "address",
+                Kind::Text,
+                "\"postgres://keyway@db.example/keyway\"",
+                "The database, without a password; `--vault` of `keyway serve` comes before it",
+            ),
+            key(
+                "tenant",
+                Kind::Text,
+                "\"acme\"",
+                "Whose sign-ins they are, if several organisations share the database; `default` unless set here",
+            ),
+            key(
+                "password_file",
+                Kind::Path,
+                "\"/etc/keyway/database-password\"",
+                "The file whose first line is the password, readable by its owner alone",
+            ),
+            key(
+                "password_command",
+                Kind::Text,
+                "\"pass show keyway/database\"",
+                "The command line that prints the password, run by a shell; `PGPASSFILE` is read if neither is set",
+            ),
+            key(
+                "key_file",
+                Kind::Path,
+                "\"/etc/keyway/wrapping.key\"",
+                "The file that holds the wrapping key, 64 hexadecimal digits, readable by its owner alone",
+            ),
+            key(
+                "key_command",
+                Kind::Text,
+                "\"pass show keyway/wrapping-key\"",
+                "The command line that prints the wrapping key, run by a shell",
+            ),
+            key(
+                "ca_file",
+                Kind::Path,
+                "\"/etc/keyway/database-ca.pem\"",
+                "The certificates that the database is verified against, in place of the system's",
+            ),
+        ],
+    },
+    Section {
         path: &["policies", ANY],
         title: "[policies.\"PLUGIN:SERVER\"]",
         about: "Which tools of one server clients of the gateway may see and call. From then on a tool that is new or has changed is denied until you have looked at it.",

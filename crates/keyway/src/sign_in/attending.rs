@@ -40,9 +40,9 @@ async fn recover(oauth: OAuth, orphans: Arc<OrphanWatch>, link: Weak<dyn Link>) 
         if link.upgrade().is_none() {
             return;
         }
-        if orphans.has(oauth.grant()).await {
+        if let Some(generation) = orphans.of(oauth.grant()).await {
             // What fails here is told to the next request.
-            drop(oauth.recover().await);
+            drop(oauth.recover(generation).await);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use keyway_store::{GrantKey, GrantStore};
+use keyway_store::{Generation, GrantKey, GrantStore};
 use tokio::sync::Mutex;
 
 use crate::timeouts::ORPHAN_POLL_INTERVAL;
@@ -22,7 +22,7 @@ pub(crate) struct OrphanWatch {
 
 struct Look {
     at: Instant,
-    found: Vec<GrantKey>,
+    found: Vec<(GrantKey, Generation)>,
 }
 
 impl OrphanWatch {
@@ -33,10 +33,11 @@ impl OrphanWatch {
         }
     }
 
-    /// Tells whether a renewal of this sign-in was left behind; asks the store every few seconds.
+    /// Tells which generation of this sign-in a process was renewing when it died; asks the store
+    /// every few seconds.
     ///
     /// Cancel safety: a look that is dropped is made again by the next caller.
-    pub(crate) async fn has(&self, grant: &GrantKey) -> bool {
+    pub(crate) async fn of(&self, grant: &GrantKey) -> Option<Generation> {
         let mut last = self.last.lock().await;
         let is_recent = |look: &Look| look.at.elapsed() < ORPHAN_POLL_INTERVAL;
         if !last.as_ref().is_some_and(is_recent) {
@@ -48,10 +49,14 @@ impl OrphanWatch {
                 .map_or_else(|_| Vec::new(), Result::unwrap_or_default);
             *last = Some(Look {
                 at: Instant::now(),
-                found: orphans.into_iter().map(|orphan| orphan.grant).collect(),
+                found: orphans
+                    .into_iter()
+                    .map(|orphan| (orphan.grant, orphan.generation))
+                    .collect(),
             });
         }
-        last.as_ref().is_some_and(|look| look.found.contains(grant))
+        let found = last.as_ref()?.found.iter().find(|(key, _)| key == grant)?;
+        Some(found.1)
     }
 }
 
@@ -97,13 +102,13 @@ mod tests {
             let grant = GrantKey::new("default").plugin("p").server("s");
             let looks = (0..200).map(|_| {
                 let (watch, grant) = (Arc::clone(&watch), grant.clone());
-                tokio::spawn(async move { watch.has(&grant).await })
+                tokio::spawn(async move { watch.of(&grant).await })
             });
             let looks: Vec<_> = looks.collect();
             tokio::task::yield_now().await;
             let other = tokio::task::spawn_blocking(move || release.send(()));
             for look in looks {
-                assert!(!look.await.unwrap());
+                assert_eq!(look.await.unwrap(), None);
             }
             other.await.unwrap().unwrap();
         });

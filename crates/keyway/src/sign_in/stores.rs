@@ -10,6 +10,8 @@ use keyway_auth::oauth::ClientIdentity;
 use keyway_secret::{Clock, Secret};
 use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
 
+use super::remembered_grants::RememberedGrants;
+use crate::in_flight::InFlight;
 #[cfg(feature = "vault")]
 use crate::vault::{Discovery, KeptVault, Registrations, ToolLists};
 
@@ -24,6 +26,8 @@ pub struct Stores {
     pub(crate) documents: Arc<dyn DocumentCache>,
     /// What each server listed last.
     pub(crate) tool_lists: Arc<dyn RecordStore>,
+    /// Whether sign-ins are kept elsewhere than in the vault.
+    pub(crate) is_apart: bool,
 }
 
 impl Stores {
@@ -39,6 +43,7 @@ impl Stores {
                 all: Mutex::default(),
             }),
             tool_lists: Arc::<MemoryRecords>::default(),
+            is_apart: true,
         }
     }
 
@@ -56,6 +61,21 @@ impl Stores {
         self
     }
 
+    /// Keeps what each server listed last here.
+    #[must_use]
+    pub fn with_tool_lists(mut self, tool_lists: Arc<dyn RecordStore>) -> Self {
+        self.tool_lists = tool_lists;
+        self
+    }
+
+    /// The same stores, whose claims are counted and whose tokens are remembered while they are
+    /// valid. The vault's own stores do the former, and are never away.
+    pub(crate) fn counting(mut self, in_flight: &InFlight, clock: &Arc<dyn Clock>) -> Self {
+        let grants = RememberedGrants::new(self.grants, in_flight.clone(), Arc::clone(clock));
+        self.grants = Arc::new(grants);
+        self
+    }
+
     /// The stores of a vault, as one profile sees them. A host of another name than ours has
     /// registrations of its own, since people are shown that name.
     #[cfg(feature = "vault")]
@@ -70,6 +90,7 @@ impl Stores {
             registrations: Arc::new(Registrations::new(Arc::clone(vault), &owner)),
             documents: Arc::new(Discovery(Arc::clone(vault))),
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
+            is_apart: false,
         }
     }
 }

@@ -64,6 +64,7 @@ impl OAuthError {
             Self::NoAssertion { .. } => Code::NoAssertion,
             Self::Vault { .. } => Code::Vault,
             Self::VaultUnwritable { .. } => Code::VaultUnwritable,
+            Self::StoreUnreachable { .. } => Code::StoreUnreachable,
             Self::Crypto { .. } => Code::Internal,
         }
     }
@@ -77,6 +78,7 @@ impl OAuthError {
             Self::RenewalBusy { .. }
             | Self::RenewalSlow { .. }
             | Self::RenewalPostponed { .. }
+            | Self::StoreUnreachable { .. }
             | Self::RefreshUnanswered { .. } => true,
             _ => false,
         }
@@ -171,6 +173,7 @@ impl OAuthError {
             | Self::NoAssertion { .. }
             | Self::Vault { .. }
             | Self::VaultUnwritable { .. }
+            | Self::StoreUnreachable { .. }
             | Self::Crypto { .. } => self.code().hint(),
         }
     }
@@ -197,7 +200,9 @@ impl OAuthError {
     /// Returns what the vault itself says to do.
     fn vault_hint(&self) -> Option<&str> {
         match self {
-            Self::Vault { hint, .. } | Self::VaultUnwritable { hint, .. } => hint.as_deref(),
+            Self::Vault { hint, .. }
+            | Self::VaultUnwritable { hint, .. }
+            | Self::StoreUnreachable { hint, .. } => hint.as_deref(),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use keyway_auth::ports::Interaction;
 use keyway_mcp::session::ClientInfo;
-use keyway_secret::SystemClock;
+use keyway_secret::{Clock, SystemClock};
 use keyway_transport::HttpClient;
 #[cfg(feature = "stdio")]
 use keyway_transport::{Isolation, Launcher};
@@ -50,7 +50,9 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, Error> {
         let settings = self.settings.unwrap_or_default();
         let profile = self.profile.unwrap_or_else(|| "default".to_owned());
-        let kept = self.storage.open(&self.in_flight);
+        let mut kept = self.storage.open(&self.in_flight);
+        kept.own = self.sign_in_stores.or(kept.own);
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let http = HttpClient::new(self.http.unwrap_or_default()).map_err(ConnectError::from)?;
         if let Some(files) = self.certificate
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -61,7 +63,7 @@ impl HostBuilder {
         let store = self.approval_store;
         let store = store.or_else(|| kept.approvals(&profile, home.as_ref()));
         let accounts = kept
-            .stores(&profile, &self.identity)
+            .sign_in_stores((&profile, &self.identity), &clock)
             .map(|stores| Accounts {
                 orphans: Arc::new(OrphanWatch::new(Arc::clone(&stores.grants))),
                 stores,
@@ -111,7 +113,7 @@ impl HostBuilder {
             accounts,
             events: self.events.unwrap_or_else(|| Events::new(Vec::new())),
             redaction_values: None,
-            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
+            clock,
             tasks: self.tasks.unwrap_or_else(|| Arc::new(TokioTasks)),
             client: self.client.unwrap_or_else(this_crate),
             approvals: Approvals {
@@ -159,6 +161,18 @@ impl HostStores {
             in_flight: in_flight.clone(),
         }
     }
+
+    /// Returns the stores of sign-ins, those of the host's own before those of the vault.
+    fn sign_in_stores(
+        &self,
+        (profile, identity): (&str, &ClientIdentity),
+        clock: &Arc<dyn Clock>,
+    ) -> Option<Stores> {
+        match &self.own {
+            Some(own) => Some(own.clone().counting(&self.in_flight, clock)),
+            None => self.stores(profile, identity),
+        }
+    }
 }
 
 #[cfg(feature = "vault")]
@@ -186,8 +200,7 @@ impl HostStores {
     }
 
     fn stores(&self, profile: &str, identity: &ClientIdentity) -> Option<Stores> {
-        let own = self.own.clone();
-        own.or_else(|| Some(Stores::of_vault(self.vault.as_ref()?, profile, identity)))
+        Some(Stores::of_vault(self.vault.as_ref()?, profile, identity))
     }
 
     fn data(&self) -> Option<PathBuf> {
@@ -205,8 +218,8 @@ impl HostStores {
         Arc::default()
     }
 
-    fn stores(&self, _: &str, _: &ClientIdentity) -> Option<Stores> {
-        self.own.clone()
+    const fn stores(&self, _: &str, _: &ClientIdentity) -> Option<Stores> {
+        None
     }
 
     const fn data(&self) -> Option<PathBuf> {

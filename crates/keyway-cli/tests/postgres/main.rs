@@ -1,0 +1,11 @@
+//! `keyway serve` with its sign-ins in a real PostgreSQL, which these tests start themselves.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests stop where they cannot go on, and write files of a person"
+)]
+
+mod away;
+mod killed;
+mod refused;
+mod team;

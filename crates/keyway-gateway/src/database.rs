@@ -1,0 +1,184 @@
+//! Sign-ins in a PostgreSQL database that several gateways share.
+//!
+//! Approvals, variables and gateway tokens stay in the vault of this machine.
+
+mod recovery;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keyway::settings::VaultSettings;
+use keyway::sign_in::Stores;
+use keyway::store::{BackendFailure, StoreError};
+use keyway::vault::{Folders, KeyCommand, KeySupplier as _};
+use keyway_postgres::{
+    FileKey, Password, PasswordSupplier, Person, PostgresError, Replica, Settings, WrapError,
+};
+use keyway_secret::{Secret, SystemClock};
+use keyway_transport::capture;
+use keyway_vault::Folder;
+use thiserror::Error;
+
+use crate::local_backend::LocalBackend;
+use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
+
+/// An open database, and whose sign-ins are used.
+#[derive(Clone, Debug)]
+pub struct Database {
+    replica: Replica,
+    tenant: String,
+}
+
+/// What opening a database needs of the process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DatabaseContext {
+    /// The folder of the journal is among them.
+    pub folders: Folders,
+    /// The file that `PGPASSFILE` names.
+    pub pass_file: Option<PathBuf>,
+    /// The environment of commands.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl DatabaseContext {
+    /// A context without a password file and with an empty environment.
+    #[must_use]
+    pub const fn new(folders: Folders) -> Self {
+        Self {
+            folders,
+            pass_file: None,
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// No wrapping key is named.
+#[derive(Debug, Error)]
+#[error("no wrapping key is set for the database")]
+struct NoKey;
+
+impl Database {
+    /// Opens the database at `address`; brings its schema up to date, and commits what an earlier
+    /// process could not. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be used.
+    pub fn open(
+        address: &str,
+        given: &VaultSettings,
+        context: DatabaseContext,
+    ) -> Result<Self, StoreError> {
+        let mut settings = Settings::new(address)?;
+        if let Some(authorities) = &given.ca_file {
+            settings = settings.with_authorities(authorities);
+        }
+        let key = wrapping_key(given, &context)?;
+        let journal = Folder::open(&context.folders.data)?.folder("database-journal")?;
+        let settings = settings.with_journal(journal.path());
+        let settings = settings.with_password(password(given, context));
+        let replica = Replica::open(&settings, Arc::new(key))?;
+        replica.commit_journaled();
+        let tenant = given.tenant.as_deref().unwrap_or(TENANT).to_owned();
+        // Names are checked once, here.
+        Person::shared(&*tenant)?;
+        Ok(Self { replica, tenant })
+    }
+
+    /// Returns the stores of what all people of the tenant share.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::InvalidName`] for a name that cannot be stored.
+    pub fn shared_stores(&self) -> Result<Stores, StoreError> {
+        Ok(self.stores(Person::shared(&*self.tenant)?))
+    }
+
+    /// Returns the stores of one person, by issuer and subject.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::InvalidName`] for a name that cannot be stored.
+    pub fn person_stores(&self, issuer: &str, subject: &str) -> Result<Stores, StoreError> {
+        // An issuer is an address, so that it contains no space.
+        let person = format!("{issuer} {subject}");
+        Ok(self.stores(Person::new(&*self.tenant, person)?))
+    }
+
+    /// Redeems what gateways that died were renewing, for all people of the tenant; never returns.
+    ///
+    /// Cancel safety: renewals that were begun continue in tasks of their own.
+    pub async fn recover(self, backend: Arc<LocalBackend>) {
+        recovery::run(self, backend).await;
+    }
+
+    fn stores(&self, person: Person) -> Stores {
+        let replica = &self.replica;
+        let grants = Arc::new(replica.grants(person.clone()));
+        Stores::new(grants, Arc::new(SystemClock))
+            .with_registrations(Arc::new(replica.records(person.clone())))
+            .with_documents(Arc::new(replica.documents(person.clone())))
+            .with_tool_lists(Arc::new(replica.tool_lists(person)))
+    }
+
+    /// Tells whether the database was there at its last word; waits for nothing.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.replica.is_ready()
+    }
+}
+
+fn wrapping_key(given: &VaultSettings, context: &DatabaseContext) -> Result<FileKey, StoreError> {
+    if let Some(file) = &given.key_file {
+        return Ok(FileKey::read(file)?);
+    }
+    let Some(line) = &given.key_command else {
+        let hint = "set `key_file` or `key_command` below `[vault]` of config.toml; make a key with: \
+                    openssl rand -hex 32";
+        return Err(BackendFailure::new(NoKey).with_hint(hint).into());
+    };
+    let command = KeyCommand::new(line.expose().into(), context.environment.clone());
+    let supplied = command.supply().map_err(|error| PostgresError::Wrapper {
+        source: WrapError::Away(Box::new(error)),
+    })?;
+    Ok(FileKey::new(&supplied)?)
+}
+
+fn password(given: &VaultSettings, context: DatabaseContext) -> Password {
+    if let Some(file) = &given.password_file {
+        return Password::File(file.clone());
+    }
+    if let Some(line) = &given.password_command {
+        return Password::Supplied(Arc::new(PasswordCommand {
+            line: line.clone(),
+            environment: context.environment,
+        }));
+    }
+    context.pass_file.map_or(Password::None, Password::PassFile)
+}
+
+/// A command line of the operator's own that prints the password.
+struct PasswordCommand {
+    line: Secret<String>,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl PasswordSupplier for PasswordCommand {
+    fn supply(&self) -> io::Result<Secret<String>> {
+        let line = self.line.expose().as_ref();
+        let printed = capture(line, self.environment.clone(), PASSWORD_COMMAND_TIMEOUT)?;
+        let text = std::str::from_utf8(printed.expose()).ok();
+        let first = text.and_then(|text| text.lines().next());
+        let first = first.filter(|line| !line.is_empty());
+        let none = || io::Error::other("the command printed no password");
+        first
+            .map(|line| Secret::new(line.to_owned()))
+            .ok_or_else(none)
+    }
+}
+
+/// Whose sign-ins they are unless something else is set.
+const TENANT: &str = "default";
