@@ -7,7 +7,8 @@
 )]
 
 use keyway_testkit::{
-    Folder, Gateway, Keyway, LOOKER, Outcome, Terminal, Tools, WITHOUT_ISOLATION,
+    Client, Folder, Gateway, Keyway, LOOKER, Outcome, Terminal, Tools, WITHOUT_ISOLATION,
+    eventually,
 };
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -662,3 +663,21 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
   console.log(JSON.stringify({ jsonrpc: '2.0', id, ...known }));
 });
 "#;
+
+/// What starts programs is itself started before a server is approved. It must not wait for one that
+/// never is.
+#[test]
+fn an_entry_that_is_not_approved_keeps_no_process_waiting() {
+    let folder = Folder::with_entries(r#"{"s": {"command": "true"}}"#);
+    let mut client = Client::start(&keyway(&folder, &["run", "s", "--standalone"]));
+    let run = &mut client.running.child;
+    let parent = format!("PPid:\t{}\n", run.id());
+    eventually("no process waits for an approval", || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut states =
+            processes.filter_map(|it| std::fs::read_to_string(it.path().join("status")).ok());
+        !states.any(|state| state.contains(&parent))
+    });
+    // Still there: what waited ended before it, and not with it.
+    assert!(run.try_wait().unwrap().is_none());
+}

@@ -108,32 +108,22 @@ impl Helper {
         self.verify(VerifyMoment::BeforeStart)?;
         let started = (&program, root.as_ref());
         let started = self.launcher.start(started, LaunchMode::Helper).await;
-        let started = started.map_err(|error| match error {
-            LaunchError::NotInitialized => HelperFault::LauncherNotInitialized {
-                program: self.named(),
-            },
-            LaunchError::Insufficient { level } => HelperFault::IsolationUnavailable {
-                program: self.named(),
-                level: level.to_string(),
-            },
-            LaunchError::FolderReplaced { path } => HelperFault::FolderReplaced {
-                program: self.named(),
-                path: path.display().to_string(),
-            },
-            LaunchError::GrantHidden { path } => HelperFault::GrantHidden {
-                program: self.named(),
-                path: path.display().to_string(),
-            },
-            LaunchError::RootReplaced { path } | LaunchError::GrantReplaced { path } => {
-                HelperFault::Changed {
-                    file: path.display().to_string(),
+        let started = started.map_err(|error| {
+            let (program, path) = (self.named(), error.path());
+            match error {
+                LaunchError::NotInitialized => HelperFault::LauncherNotInitialized { program },
+                LaunchError::Insufficient { level } => {
+                    let level = level.to_string();
+                    HelperFault::IsolationUnavailable { program, level }
                 }
+                LaunchError::FolderReplaced { .. } => HelperFault::FolderReplaced { program, path },
+                LaunchError::GrantHidden { .. } => HelperFault::GrantHidden { program, path },
+                LaunchError::RootReplaced { .. } | LaunchError::GrantReplaced { .. } => {
+                    HelperFault::Changed { file: path }
+                }
+                LaunchError::NotGranted { .. } => HelperFault::NotGranted { program, path },
+                _ => self.not_executable(),
             }
-            LaunchError::NotGranted { path } => HelperFault::NotGranted {
-                program: self.named(),
-                path: path.display().to_string(),
-            },
-            _ => self.not_executable(),
         })?;
         self.verify(VerifyMoment::AfterStart)?;
         let StartedChild {

@@ -109,8 +109,9 @@ impl Launcher {
     }
 
     /// Starts the launcher before it is known what it is to start, for the next program of this value
-    /// or a clone that has namespaces as `isolation` says. Until then it only waits, and it ends with
-    /// the last clone. One that cannot be started shows when the program is.
+    /// or a clone, if that has namespaces as `isolation` says. Until then it only waits, and it ends with
+    /// [`Self::end_ahead`], a program that needs another one, or the last clone. One that cannot be
+    /// started shows when the program is.
     ///
     /// It takes about as long as finding out whether a program may start, and needs nothing of it.
     pub fn start_ahead(&self, isolation: &Isolation) {
@@ -119,6 +120,11 @@ impl Launcher {
             self.ahead
                 .put(wanted, process::start(&self.program, wanted));
         }
+    }
+
+    /// Ends a launcher that waits, because no program will be started soon.
+    pub fn end_ahead(&self) {
+        drop(self.ahead.take(""));
     }
 
     /// Tells about every program that starts with less isolation than was requested.
@@ -427,6 +433,20 @@ pub enum LaunchError {
     /// The launcher ended or continued without a report; the binary may not be one.
     #[error("the launcher did not report its status")]
     NoReport,
+}
+
+impl LaunchError {
+    /// Returns the path that it is about; empty for one that is about none.
+    pub(crate) fn path(&self) -> String {
+        match self {
+            Self::FolderReplaced { path }
+            | Self::GrantHidden { path }
+            | Self::GrantReplaced { path }
+            | Self::RootReplaced { path }
+            | Self::NotGranted { path } => path.display().to_string(),
+            _ => String::new(),
+        }
+    }
 }
 
 impl From<LaunchError> for io::Error {

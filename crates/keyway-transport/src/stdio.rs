@@ -74,30 +74,21 @@ impl StdioServer {
         let program = (&self.program, root.as_ref());
         let started = launcher.start(program, LaunchMode::Server).await;
         let started = started.map_err(|error| {
-            let program = self.label.clone();
+            let (program, path) = (self.label.clone(), error.path());
             match error {
                 LaunchError::NotInitialized => TransportError::LauncherNotInitialized { program },
-                LaunchError::Insufficient { level } => TransportError::IsolationUnavailable {
-                    program,
-                    level: level.to_string(),
-                },
-                LaunchError::FolderReplaced { path } => TransportError::FolderReplaced {
-                    program,
-                    path: path.display().to_string(),
-                },
-                LaunchError::GrantHidden { path } => TransportError::GrantHidden {
-                    program,
-                    path: path.display().to_string(),
-                },
-                LaunchError::RootReplaced { path } | LaunchError::GrantReplaced { path } => {
-                    TransportError::Changed {
-                        file: path.display().to_string(),
-                    }
+                LaunchError::Insufficient { level } => {
+                    let level = level.to_string();
+                    TransportError::IsolationUnavailable { program, level }
                 }
-                LaunchError::NotGranted { path } => TransportError::NotGranted {
-                    program,
-                    path: path.display().to_string(),
-                },
+                LaunchError::FolderReplaced { .. } => {
+                    TransportError::FolderReplaced { program, path }
+                }
+                LaunchError::GrantHidden { .. } => TransportError::GrantHidden { program, path },
+                LaunchError::RootReplaced { .. } | LaunchError::GrantReplaced { .. } => {
+                    TransportError::Changed { file: path }
+                }
+                LaunchError::NotGranted { .. } => TransportError::NotGranted { program, path },
                 other => TransportError::Spawn {
                     program,
                     source: other.into(),

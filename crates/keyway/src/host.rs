@@ -359,6 +359,12 @@ impl Host {
         question.protected_by(protection)
     }
 
+    /// Ends a launcher that was started ahead of a plan which is not approved.
+    pub(super) fn end_launcher_ahead(&self) {
+        #[cfg(feature = "stdio")]
+        self.programs.launcher.end_ahead();
+    }
+
     /// Finds out what of a confinement is in force here, without starting a program of a plugin;
     /// `None` where programs are not built in. Known from the second time on.
     ///

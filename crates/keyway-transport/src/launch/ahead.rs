@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! none ── start_ahead ──> waits ── a program with the same namespaces ──> that program's
-//!                           └──── another one put in its place, or the last clone gone ──> killed
+//!                           └──── any other program, no program, or the last clone gone ──> killed
 //! ```
 
 use std::io;
@@ -21,10 +21,10 @@ impl Ahead {
         *waiting = starting.ok().map(|starting| (namespaces, starting));
     }
 
-    /// Returns the launcher if it is one for these namespaces.
+    /// Returns the launcher if it is one for these namespaces; any other is killed.
     pub(super) fn take(&self, namespaces: &str) -> Option<Starting> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = waiting.take_if(|(word, _)| *word == namespaces);
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let fits = waiting.filter(|(word, _)| *word == namespaces);
         fits.map(|(_, starting)| starting)
     }
 }

@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::process::{Pid, getpid};
 
 use crate::timeouts::{GROUP_END_INTERVAL, GROUP_END_TIMEOUT};
@@ -24,7 +24,6 @@ use crate::timeouts::{GROUP_END_INTERVAL, GROUP_END_TIMEOUT};
 /// A group that this process, a supervisor, has made.
 #[derive(Debug)]
 pub(super) struct ControlGroup {
-    parent: PathBuf,
     path: PathBuf,
     /// Its lock shows that the supervisor lives. It is not handed to children.
     _lock: File,
@@ -37,26 +36,25 @@ impl ControlGroup {
         end_abandoned(&parent);
         let path = group_of(&parent, getpid());
         fs::create_dir(&path).ok()?;
-        let made = locked(&path).filter(|_| path.join(KILL).exists());
+        let may_move = access(parent.join(MEMBERS), Access::WRITE_OK).is_ok();
+        let made = locked(&path).filter(|_| may_move && path.join(KILL).exists());
         if made.is_none() {
             drop(fs::remove_dir(&path));
         }
-        Some(Self {
-            parent,
-            path,
-            _lock: made?,
-        })
+        Some(Self { path, _lock: made? })
     }
 
-    /// Moves this process, which has a single thread, into the group: what it starts then is there
-    /// from its first instruction on.
-    pub(super) fn enter(&self) -> io::Result<()> {
-        join(&self.path)
+    /// Moves a process into the group, `0` for this one: what it starts then is there from its first
+    /// instruction on. For the first one the kernel may take 20 ms.
+    pub(super) fn take_in(&self, process: &str) -> io::Result<()> {
+        put(&self.path.join(MEMBERS), process)
     }
 
-    /// Moves this process out again; it would end with the group otherwise.
-    pub(super) fn leave(&self) -> io::Result<()> {
-        join(&self.parent)
+    /// Returns the processes in the group.
+    pub(super) fn members(&self) -> Vec<Pid> {
+        let listed = fs::read_to_string(self.path.join(MEMBERS)).unwrap_or_default();
+        let numbers = listed.lines().filter_map(|line| line.parse().ok());
+        numbers.filter_map(Pid::from_raw).collect()
     }
 
     /// Ends everything in the group, and the group.
@@ -112,11 +110,6 @@ fn end(group: &Path) {
     }
 }
 
-/// Moves this process.
-fn join(group: &Path) -> io::Result<()> {
-    put(&group.join("cgroup.procs"), "0")
-}
-
 fn put(file: &Path, text: &str) -> io::Result<()> {
     let mut file = File::options().write(true).open(file)?;
     file.write_all(text.as_bytes())
@@ -127,7 +120,7 @@ fn own_group() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let group = in_file_system(&groups, &mounts)?;
-    group.join("cgroup.procs").exists().then_some(group)
+    group.join(MEMBERS).exists().then_some(group)
 }
 
 /// Reads the two files: the group's name, and where the tree of groups is mounted.
@@ -153,6 +146,7 @@ fn mounted(line: &str) -> Option<(&str, &str)> {
 
 const PREFIX: &str = "keyway-";
 const KILL: &str = "cgroup.kill";
+const MEMBERS: &str = "cgroup.procs";
 
 #[cfg(test)]
 mod tests {

@@ -27,38 +27,28 @@ use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 use super::stage::LaunchStage;
 use crate::timeouts::BUSY_DELAY;
 
-/// Does what [`run`] does, and ends with the supervisor that forked this process.
-#[cfg(target_os = "linux")]
-pub(super) fn run_below(supervisor: Pid, place: Place) -> u8 {
-    match die_with(supervisor) {
-        Ok(()) => run(place),
-        Err(error) => {
-            Report::send_failure(LaunchStage::Spec, &error);
-            NOT_STARTED
-        }
-    }
-}
-
-/// Reads a spec from standard input, isolates this process and starts the program.
+/// Enters a place, reads a spec from standard input, isolates this process and starts the program.
 ///
 /// Returns an exit status: 0 after a probe, 127 after a failure, which was reported to the parent,
 /// otherwise the program's, unless this process became the program.
-pub(super) fn run(place: Place) -> u8 {
-    match launch(place) {
+pub(super) fn run(enter: impl FnOnce() -> Result<Place, ApplyError>) -> u8 {
+    match launch(enter) {
         Ok(code) => code,
-        Err(Failure { stage, source }) => {
+        Err(ApplyError { stage, source }) => {
             Report::send_failure(stage, &source);
             NOT_STARTED
         }
     }
 }
 
-fn launch(place: Place) -> Result<u8, Failure> {
+fn launch(enter: impl FnOnce() -> Result<Place, ApplyError>) -> Result<u8, ApplyError> {
     // Before `/proc` speaks of another namespace.
     let group = own_number().unwrap_or_else(getpid);
     // A group of its own lets signals reach the program and not the supervisor.
     _ = rustix::process::setsid();
-    let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
+    // While the host still finds out what is to start.
+    let place = enter()?;
+    let spec = read_spec().map_err(ApplyError::at(LaunchStage::Spec))?;
     let request = Request {
         isolation: &spec.isolation,
         hidden: &spec.hidden,
@@ -70,8 +60,7 @@ fn launch(place: Place) -> Result<u8, Failure> {
             spec.isolation.home.as_deref(),
         ],
     };
-    let level = isolation::apply(request, place)
-        .map_err(|ApplyError { stage, source }| Failure { stage, source })?;
+    let level = isolation::apply(request, &place)?;
     if spec.isolation.require && !level.is_complete() {
         Report::Insufficient(level).send();
         return Ok(NOT_STARTED);
@@ -80,18 +69,19 @@ fn launch(place: Place) -> Result<u8, Failure> {
         Report::Ready { level, group }.send();
         return Ok(0);
     }
-    std::env::set_current_dir(&spec.folder).map_err(Failure::at(LaunchStage::Folder))?;
+    std::env::set_current_dir(&spec.folder).map_err(ApplyError::at(LaunchStage::Folder))?;
     if spec.mode == LaunchMode::Helper {
-        empty_input().map_err(Failure::at(LaunchStage::Spec))?;
+        empty_input().map_err(ApplyError::at(LaunchStage::Spec))?;
     }
-    find(&spec).map_err(Failure::at(LaunchStage::Program))?;
+    find(&spec).map_err(ApplyError::at(LaunchStage::Program))?;
     Report::Ready { level, group }.send();
     let error = match place {
-        Place::First => match until_not_busy(|| start(&spec)) {
+        #[cfg(target_os = "linux")]
+        Place::First { .. } => match until_not_busy(|| start(&spec)) {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },
-        Place::Grouped | Place::Only => {
+        _ => {
             let Err(error) = until_not_busy(|| Err::<Infallible, _>(command(&spec).exec()));
             error
         }
@@ -139,6 +129,7 @@ fn command(spec: &LaunchSpec) -> Command {
     command
 }
 
+#[cfg(target_os = "linux")]
 fn start(spec: &LaunchSpec) -> io::Result<Pid> {
     let program = command(spec).spawn()?;
     Ok(Pid::from_child(&program))
@@ -163,27 +154,18 @@ fn until_not_busy<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> 
 }
 
 /// Collects what ends until the program has ended; the kernel then ends the rest.
+#[cfg(target_os = "linux")]
 fn stay(program: Pid) -> u8 {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{WaitOptions, wait};
+    use rustix::process::{WaitOptions, wait};
 
-        // Its streams are not ours any more, and no other process may read its secrets.
-        drop((drop_streams(), crate::harden::harden_self()));
-        loop {
-            match wait(WaitOptions::empty()) {
-                Ok(Some((ended, status))) if ended == program => {
-                    return exit_code(Some(status));
-                }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return NOT_STARTED,
-            }
+    // Its streams are not ours any more, and no other process may read its secrets.
+    drop((drop_streams(), crate::harden::harden_self()));
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == program => return exit_code(Some(status)),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return NOT_STARTED,
         }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        _ = program;
-        NOT_STARTED
     }
 }
 
@@ -216,7 +198,7 @@ pub(super) fn is_executable(path: &Path) -> io::Result<()> {
 
 /// Makes the kernel kill this process when its supervisor ends.
 #[cfg(target_os = "linux")]
-fn die_with(supervisor: Pid) -> io::Result<()> {
+pub(super) fn die_with(supervisor: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // It may have ended before that counted. In a PID namespace only the old `/proc` knows.
     let parent = parent_of(Path::new("/proc/self/status"));
@@ -224,17 +206,6 @@ fn die_with(supervisor: Pid) -> io::Result<()> {
         return Err(Errno::CHILD.into());
     }
     Ok(())
-}
-
-struct Failure {
-    stage: LaunchStage,
-    source: io::Error,
-}
-
-impl Failure {
-    fn at(stage: LaunchStage) -> impl Fn(io::Error) -> Self {
-        move |source| Self { stage, source }
-    }
 }
 
 const FIRST_BEYOND_STANDARD: i32 = 3;

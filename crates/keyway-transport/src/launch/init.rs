@@ -45,7 +45,7 @@ fn launched(words: &[String]) -> u8 {
 /// Without what a supervisor needs of Linux, the child is started directly.
 #[cfg(not(target_os = "linux"))]
 fn launched(_: &[String]) -> u8 {
-    super::exec::run(super::isolation::Place::Only)
+    super::exec::run(|| Ok(super::isolation::Place::Only))
 }
 
 /// Says whether `program` may be started as a launcher by this process.

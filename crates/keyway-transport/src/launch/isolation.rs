@@ -36,6 +36,8 @@ use std::path::{Path, PathBuf};
 pub use self::level::IsolationLevel;
 #[cfg(target_os = "linux")]
 pub(super) use self::tree::SYSTEM;
+#[cfg(target_os = "linux")]
+use super::control_group::ControlGroup;
 use super::known_folders::{KnownFolders, KnownGrant, KnownPath};
 use super::stage::LaunchStage;
 
@@ -165,6 +167,7 @@ impl IsolationMechanism {
 }
 
 /// What is to be applied to one child.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "not used"))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) isolation: &'a Isolation,
@@ -179,12 +182,17 @@ pub(super) struct Request<'a> {
 }
 
 /// What the first process of a child is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Place {
     /// Process 1 of namespaces of its own, able to mount.
-    First,
-    /// A process like any other of the person, in a control group of its own.
-    Grouped,
+    #[cfg(target_os = "linux")]
+    First {
+        /// Whether the consoles were covered before it was known what is to start.
+        without_consoles: bool,
+    },
+    /// A process like any other of the person, for which there is a control group.
+    #[cfg(target_os = "linux")]
+    Grouped(ControlGroup),
     /// A process like any other of the person.
     Only,
 }
@@ -196,26 +204,38 @@ pub(super) struct ApplyError {
     pub(super) source: io::Error,
 }
 
-#[cfg(target_os = "linux")]
 impl ApplyError {
-    fn at(stage: LaunchStage) -> impl Fn(io::Error) -> Self {
+    pub(super) fn at(stage: LaunchStage) -> impl Fn(io::Error) -> Self {
         move |source| Self { stage, source }
     }
+}
+
+/// Does what needs no spec, while the host still finds out what is to start: as root, covering the
+/// consoles takes longest of all. A confined program has no use for it, since its tree has none.
+#[cfg(target_os = "linux")]
+pub(super) fn prepare(without_consoles: bool) -> Result<Place, ApplyError> {
+    if without_consoles {
+        mounts::cover_consoles().map_err(ApplyError::at(LaunchStage::Namespaces))?;
+    }
+    Ok(Place::First { without_consoles })
 }
 
 /// Shuts this process, which must have a single thread, in; says how far that went.
 ///
 /// A mechanism that the system does not offer is not an error: the level says so.
 #[cfg(target_os = "linux")]
-pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel, ApplyError> {
+pub(super) fn apply(request: Request<'_>, place: &Place) -> Result<IsolationLevel, ApplyError> {
     let isolation = request.isolation;
     let mut level = IsolationLevel::requested(isolation.profile);
-    level.group = place == Place::Grouped;
+    level.group = matches!(place, Place::Grouped(_));
     if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }
+    if let Place::Grouped(group) = place {
+        level.group = group.take_in("0").is_ok();
+    }
     let places = paths::IsolatedPaths::of(request)?;
-    if place == Place::First {
+    if let Place::First { without_consoles } = place {
         let failed = ApplyError::at(LaunchStage::Namespaces);
         mounts::cover(&places).map_err(|source| match source.kind() {
             // A place of another process went away: the host looks again, instead of doing with less.
@@ -231,7 +251,9 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
         } else {
             // A container may forbid it; the old `/proc` shows names of processes, not more.
             level.processes = mounts::own_processes(Path::new("/proc")).is_ok();
-            mounts::cover_consoles().map_err(&failed)?;
+            if !without_consoles {
+                mounts::cover_consoles().map_err(&failed)?;
+            }
         }
     }
     if isolation.mechanism != IsolationMechanism::Mounts {
@@ -251,7 +273,7 @@ pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel
 
 /// Without Landlock and mount namespaces there is nothing to apply.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn apply(request: Request<'_>, _: Place) -> Result<IsolationLevel, ApplyError> {
+pub(super) fn apply(request: Request<'_>, _: &Place) -> Result<IsolationLevel, ApplyError> {
     Ok(IsolationLevel::requested(request.isolation.profile))
 }
 
@@ -305,7 +327,7 @@ mod tests {
             sockets: &[],
             own_folders: [None; 3],
         };
-        let level = apply(request, Place::Only).unwrap();
+        let level = apply(request, &Place::Only).unwrap();
         assert_eq!(level, IsolationLevel::requested(IsolationProfile::None));
     }
 }

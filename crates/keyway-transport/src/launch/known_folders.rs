@@ -21,6 +21,14 @@ pub(super) struct FolderId {
     pub(super) inode: u64,
 }
 
+impl FolderId {
+    /// Returns `None` for what is not a folder.
+    pub(super) fn of(found: &fs::Metadata) -> Option<Self> {
+        let (device, inode) = (found.dev(), found.ino());
+        found.is_dir().then_some(Self { device, inode })
+    }
+}
+
 /// A path with what lay there when this process met it; a file has no id, because files are replaced
 /// when they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,11 +151,7 @@ fn make(path: &Path) -> io::Result<Option<FolderId>> {
 
 /// Returns `None` for what is there and is not a folder.
 fn id_of(path: &Path) -> io::Result<Option<FolderId>> {
-    let found = fs::metadata(path)?;
-    Ok(found.is_dir().then(|| FolderId {
-        device: found.dev(),
-        inode: found.ino(),
-    }))
+    Ok(FolderId::of(&fs::metadata(path)?))
 }
 
 #[cfg(test)]

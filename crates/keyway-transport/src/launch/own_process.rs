@@ -1,6 +1,5 @@
 //! Facts about this process that the launcher's roles share.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -17,7 +16,10 @@ pub(super) fn own_binary() -> io::Result<PathBuf> {
 #[cfg(target_os = "linux")]
 /// Closes the streams that belong to the program.
 pub(super) fn drop_streams() -> io::Result<()> {
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    let nothing = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;
     Ok(rustix::stdio::dup2_stderr(&nothing)?)

@@ -30,7 +30,7 @@ use rustix::process::{
 
 use super::control_group::ControlGroup;
 use super::exec;
-use super::isolation::Place;
+use super::isolation::{self, ApplyError, Place};
 use super::namespaces::Namespaces;
 use super::own_process::{NOT_STARTED, drop_streams, exit_code, parent_of};
 use super::report::Report;
@@ -75,43 +75,61 @@ pub(super) fn run(words: &[String]) -> u8 {
         None
     } else {
         _ = set_child_subreaper(Some(getpid()));
-        ControlGroup::make().filter(|group| group.enter().is_ok())
-    };
-    let place = match (is_private, &group) {
-        (true, _) => Place::First,
-        (false, Some(_)) => Place::Grouped,
-        (false, None) => Place::Only,
+        ControlGroup::make()
     };
     let own = getpid();
     let started = match fork::fork() {
         Ok(Fork::Child) => {
-            // What only a supervisor uses: the way to the host, and the lock that shows who lives.
-            drop((end_of_host, group));
-            return exec::run_below(own, place);
+            // What only a supervisor uses.
+            drop(end_of_host);
+            return exec::run(|| {
+                exec::die_with(own).map_err(ApplyError::at(LaunchStage::Spec))?;
+                match group {
+                    Some(group) => Ok(Place::Grouped(group)),
+                    None if is_private => isolation::prepare(wanted == Namespaces::Private),
+                    None => Ok(Place::Only),
+                }
+            });
         }
         Ok(Fork::Parent(first)) => Pid::from_raw(first),
         Err(_) => None,
     };
-    let has_left = group.as_ref().is_some_and(|group| group.leave().is_ok());
     let Some(first) = started else {
-        if let Some(group) = group.filter(|_| has_left) {
-            group.end();
-        }
+        group.into_iter().for_each(ControlGroup::end);
         return NOT_STARTED;
     };
     // Readers of the streams must see their end when the program closes them.
     drop(drop_streams());
     // Only now: the owner of `/proc/self` decides about the maps of a user namespace.
     drop(harden_self());
+    group.iter().for_each(take_in_all);
     let status = supervise(first, end_of_host.as_ref());
     if !is_private {
         // What is in the group ends even if it starts more than can be killed one by one.
-        if let Some(group) = group.filter(|_| has_left) {
-            group.end();
-        }
+        group.into_iter().for_each(ControlGroup::end);
         end_adopted();
     }
     exit_code(status)
+}
+
+/// Moves into the group what has been started by now; what any of them starts later is there already.
+///
+/// A program that is kept from anything has entered it before. Any other does not wait for it: the
+/// kernel takes longer than all else at a start does.
+fn take_in_all(group: &ControlGroup) {
+    for _ in 0..MOST_LOOKS {
+        // In this order: what starts in between is seen in the group or by the next look.
+        let all = descendants(getpid());
+        let inside = group.members();
+        let mut outside = all.iter().filter(|it| !inside.contains(it)).peekable();
+        if outside.peek().is_none() {
+            return;
+        }
+        for process in outside {
+            // One that has ended meanwhile cannot be moved.
+            drop(group.take_in(&process.as_raw_pid().to_string()));
+        }
+    }
 }
 
 /// A process with threads cannot enter a user namespace, so it would be isolated less than asked, and
@@ -173,7 +191,7 @@ fn is_ended(process: &OwnedFd, other: Option<&OwnedFd>, time: Option<Timespec>) 
 /// Kills everything that was adopted, and what that leaves behind, until nothing is left.
 fn end_adopted() {
     loop {
-        for child in own_children() {
+        for child in children(getpid()) {
             _ = kill_process(child, Signal::KILL);
         }
         if reaped(WaitOptions::empty()).is_none() {
@@ -182,12 +200,26 @@ fn end_adopted() {
     }
 }
 
-/// Children of this process, which has a single thread.
-fn own_children() -> Vec<Pid> {
-    let own = getpid().as_raw_pid();
-    let listed = fs::read_to_string(format!("/proc/self/task/{own}/children"));
-    if let Ok(listed) = listed {
-        let numbers = listed.split_whitespace();
+/// The children of a process, their children, and so on.
+fn descendants(of: Pid) -> Vec<Pid> {
+    let mut all = children(of);
+    let mut next = 0;
+    while let Some(process) = all.get(next).copied() {
+        all.extend(children(process));
+        next += 1;
+    }
+    all
+}
+
+fn children(of: Pid) -> Vec<Pid> {
+    let number = of.as_raw_pid();
+    let threads = fs::read_dir(format!("/proc/{number}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists: Vec<_> = threads
+        .map(|thread| fs::read_to_string(thread.path().join("children")))
+        .collect();
+    if lists.iter().any(Result::is_ok) {
+        let numbers = lists.iter().flatten().flat_map(|it| it.split_whitespace());
         return numbers
             .filter_map(|number| Pid::from_raw(number.parse().ok()?))
             .collect();
@@ -196,8 +228,8 @@ fn own_children() -> Vec<Pid> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|process| {
-            let number: i32 = process.file_name().to_str()?.parse().ok()?;
-            (parent_of(&process.path().join("status"))? == own).then_some(number)
+            let child: i32 = process.file_name().to_str()?.parse().ok()?;
+            (parent_of(&process.path().join("status"))? == number).then_some(child)
         })
         .filter_map(Pid::from_raw)
         .collect()
@@ -208,6 +240,9 @@ const REAP_INTERVAL: Timespec = Timespec {
     tv_sec: 10,
     tv_nsec: 0,
 };
+/// How often it is looked for processes that are not in the group yet: each look moves all but those that
+/// were started since the one before.
+const MOST_LOOKS: usize = 64;
 const NO_TIME: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,

@@ -274,6 +274,14 @@ impl Plan {
     ///
     /// Returns [`Error::Store`] if the ledger cannot be read, and [`Error::Unresolved`].
     pub fn find_approval(&self) -> Result<Option<Approved<Self>>, Error> {
+        let found = self.look_for_approval();
+        if !matches!(found, Ok(Some(_))) {
+            self.host.end_launcher_ahead();
+        }
+        found
+    }
+
+    fn look_for_approval(&self) -> Result<Option<Approved<Self>>, Error> {
         // An approval would not help an entry that cannot be filled in, and every command has to say
         // the same of it: `status` and `doctor` look at the variables first as well.
         self.resolved()?;

@@ -79,8 +79,8 @@ impl Plugin {
     }
 
     /// Starts what starts programs, for a local server that is planned next: that takes about as long
-    /// as planning and approving it. Nothing of the plugin runs before it is approved, and what waits
-    /// ends with the last clone of the host.
+    /// as planning and approving it. Nothing of the plugin runs before it is approved. What waits ends if
+    /// the plan is not in the ledger, and with the last clone of the host.
     #[cfg(feature = "stdio")]
     pub fn start_launcher_ahead(&self, name: &str) {
         if let Ok((_, server)) = self.entry(Some(name)) {
@@ -122,6 +122,10 @@ impl Plugin {
     }
 
     fn plan_of(&self, (_, server): (&Document, &DeclaredServer)) -> Result<Plan, Error> {
-        Plan::new(&self.host, &self.loaded, server)
+        let plan = Plan::new(&self.host, &self.loaded, server);
+        if plan.is_err() {
+            self.host.end_launcher_ahead();
+        }
+        plan
     }
 }

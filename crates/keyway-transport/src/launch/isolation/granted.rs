@@ -148,12 +148,10 @@ fn descend(start: OwnedFd, below: &Path) -> io::Result<OwnedFd> {
     Ok(at)
 }
 
-fn id_of(opened: &OwnedFd) -> io::Result<FolderId> {
+pub(super) fn id_of(opened: &OwnedFd) -> io::Result<FolderId> {
     let found = rustix::fs::fstat(opened)?;
-    Ok(FolderId {
-        device: found.st_dev,
-        inode: found.st_ino,
-    })
+    let (device, inode) = (found.st_dev, found.st_ino);
+    Ok(FolderId { device, inode })
 }
 
 /// Returns a path to what a descriptor stands for, wherever that lies by now.

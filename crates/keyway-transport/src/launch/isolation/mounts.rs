@@ -26,16 +26,13 @@ use rustix::fs::{Access, Mode, OFlags, access};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-use super::granted::{Granted, by_descriptor};
+use super::granted::{Granted, by_descriptor, id_of};
 use super::mount_table;
 use super::paths::{HiddenPlace, IsolatedPaths, Step};
-use crate::launch::known_folders::FolderId;
 
 /// Covers what is hidden; an error means that this system does not allow it.
 pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
-    // New mounts of the person still arrive here; ours never get out.
-    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", downstream)?;
+    keep_in()?;
     let (folders, files): (Vec<&HiddenPlace>, Vec<&HiddenPlace>) =
         places.hidden.iter().partition(|place| place.id.is_some());
     for file in &files {
@@ -63,6 +60,12 @@ pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     Ok(())
 }
 
+/// New mounts of the person still arrive here; ours never get out.
+fn keep_in() -> io::Result<()> {
+    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    Ok(rustix::mount::mount_change("/", downstream)?)
+}
+
 /// Mounts a `/proc` that speaks of the processes of this namespace alone.
 ///
 /// What it also shows is of the whole machine. Only root may write there: a program that the kernel
@@ -84,6 +87,7 @@ pub(super) fn own_processes(at: &Path) -> io::Result<()> {
 /// Covers the terminals of the person that are not in [`TERMINALS`], as far as this user may open
 /// them: virtual consoles, what those show, and serial consoles. Boards on USB stay.
 pub(super) fn cover_consoles() -> io::Result<()> {
+    keep_in()?;
     for entry in fs::read_dir("/dev").into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_console(&name.to_string_lossy()) && can_be_opened(&entry.path()) {
@@ -112,11 +116,7 @@ fn put_cover(folder: &HiddenPlace) -> io::Result<()> {
     // By descriptor, so that what is covered is what was compared.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let ours = rustix::fs::open(path, flags, Mode::empty())?;
-    let found = rustix::fs::fstat(&ours)?;
-    let found = FolderId {
-        device: found.st_dev,
-        inode: found.st_ino,
-    };
+    let found = id_of(&ours)?;
     if folder.id != Some(found) {
         return Err(Errno::STALE.into());
     }

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -16,7 +15,7 @@ use crate::launch::known_folders::{FolderId, KnownPath};
 use crate::launch::stage::LaunchStage;
 
 /// The paths of an isolation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct IsolatedPaths {
     pub(super) hidden: Vec<HiddenPlace>,
     /// To read and write, outside of what is hidden.
@@ -55,10 +54,7 @@ impl IsolatedPaths {
         let hidden = hidden_places(request).map_err(ApplyError::at(LaunchStage::Identity))?;
         let mut places = Self {
             hidden,
-            granted: Vec::new(),
-            read_only: Vec::new(),
-            own: Vec::new(),
-            own_read_only: Vec::new(),
+            ..Self::default()
         };
         places.open(request)?;
         Ok(places)
@@ -152,11 +148,7 @@ fn seen_elsewhere(hidden: &[HiddenPlace]) -> io::Result<Vec<HiddenPlace>> {
 
 fn find(hidden: &KnownPath) -> io::Result<HiddenPlace> {
     let (path, steps) = walk(&hidden.path)?;
-    let found = fs::symlink_metadata(&path)?;
-    let id = found.is_dir().then(|| FolderId {
-        device: found.dev(),
-        inode: found.ino(),
-    });
+    let id = FolderId::of(&fs::symlink_metadata(&path)?);
     if id != hidden.id {
         return Err(Errno::STALE.into());
     }
