@@ -47,6 +47,8 @@ impl PostgresServer {
             .args(["-c", script, BINARIES])
             .arg(&folder)
             .args(more)
+            // What ends a test that takes too long ends its group, and would leave the server behind.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
