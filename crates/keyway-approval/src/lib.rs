@@ -113,8 +113,11 @@ pub struct Question {
 pub struct EntryContext<'a> {
     /// The name of the plugin.
     pub plugin: &'a str,
-    /// The root of the plugin.
+    /// The root of the plugin, by which it is known.
     pub root: &'a Path,
+    /// The folder to which the entry's bundle was unpacked: its files count, all of them and whatever
+    /// runs.
+    pub unpacked: Option<&'a Path>,
     /// The host's own variables.
     pub host: &'a HostVariables,
     /// The person's home folder.
@@ -150,6 +153,7 @@ impl<'a> EntryContext<'a> {
         Self {
             plugin,
             root,
+            unpacked: None,
             host,
             home: None,
             skipped: &[],
@@ -173,7 +177,8 @@ impl Question {
         }
         let EntryContext {
             plugin,
-            root,
+            root: source,
+            unpacked,
             host,
             home,
             skipped: _,
@@ -181,6 +186,7 @@ impl Question {
             store,
             now,
         } = context;
+        let root = unpacked.unwrap_or(source);
         let confinement = &confinement.looked();
         let places = Places { host, home };
         let scope = &server.scope(around);
@@ -190,7 +196,7 @@ impl Question {
             .and_then(|line| program(server, line, places, scope));
         let cache = Cache {
             store,
-            source: root,
+            source,
             server: &server.name,
             now,
         };
@@ -204,7 +210,7 @@ impl Question {
         });
         let counts_tree = line.as_ref().is_some_and(|line| {
             let is_own = program.as_ref().is_some_and(|it| it.starts_with(root));
-            is_own || sets_code(server, root, scope) || line.loads_from(root)
+            unpacked.is_some() || is_own || sets_code(server, root, scope) || line.loads_from(root)
         });
         let files = Files::of(lookup.unwrap_or_default(), counts_tree, home, cache);
         let programs = line.as_ref().map(CommandLine::program_words);
@@ -232,7 +238,7 @@ impl Question {
         let question = Self {
             plugin: plugin.to_owned(),
             server: server.name.clone(),
-            source: root.to_path_buf(),
+            source: source.to_path_buf(),
             digest: digest.of(Which::All),
             of_plugin: digest.of(Which::OfPlugin),
             facts,
@@ -337,7 +343,7 @@ fn lookup(
     context: EntryContext<'_>,
     env_file: Option<PathBuf>,
 ) -> Lookup {
-    let (root, host) = (context.root, context.host);
+    let (root, host) = (context.unpacked.unwrap_or(context.root), context.host);
     let places = Places {
         host,
         home: context.home,
@@ -347,7 +353,11 @@ fn lookup(
     Lookup {
         place: TreePlace {
             root: root.to_path_buf(),
-            skipped: context.skipped.to_vec(),
+            // Bundles are unpacked in one of Keyway's own folders, and nothing else lies there.
+            skipped: match context.unpacked {
+                Some(_) => Vec::new(),
+                None => context.skipped.to_vec(),
+            },
             env_file,
         },
         data: host.plugin_data.clone(),

@@ -19,6 +19,7 @@ impl Places<'_> {
     pub(crate) fn name(&self, path: &Path) -> String {
         let HostVariables {
             plugin_root,
+            bundle_of: _,
             plugin_data,
             // Another folder each day: what it leads to counts by where it is.
             project_dir: _,

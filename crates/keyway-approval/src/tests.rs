@@ -175,6 +175,7 @@ impl Place {
         let context = EntryContext {
             plugin: "p",
             root: &self.root,
+            unpacked: None,
             host: &host,
             home: self.home.as_deref(),
             skipped: &[self.at("keyway")],

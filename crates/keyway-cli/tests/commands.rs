@@ -5,6 +5,7 @@
 
 mod accounts;
 mod adoption;
+mod bundles;
 mod call;
 mod canary;
 mod check;

@@ -71,6 +71,8 @@ codes! {
             "nothing was lost; try again when the authorization server answers"
         BadArguments "bad-arguments" ANY CONNECTED Usage Person NO
             "look at its schema: keyway tools SERVER --format json"
+        BadBundle "bad-bundle" FILE UNUSABLE Failed PluginAuthor NO
+            "its author has to pack it again; download it once more if it is cut off"
         BadMetadata "bad-metadata" DISCOVERY REFUSED Failed ServerOperator NO
             "its operator has to correct that document; until then, put a token into `headers` if the server takes one"
         Busy "busy" ANY CONNECTED Failed Person YES

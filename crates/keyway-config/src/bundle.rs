@@ -1,17 +1,21 @@
-//! The manifest inside of an MCP bundle (`.mcpb`, once `.dxt`), which is a zip.
+//! What is inside of an MCP bundle (`.mcpb`, once `.dxt`), which is a zip.
 //!
-//! A bundle comes from strangers. Only its manifest is unpacked, in memory and up to the size of a
-//! file of entries; the names in the archive are compared and never used as paths. A signature
-//! behind the archive is skipped.
+//! A bundle comes from strangers. To check it only its manifest is unpacked, in memory and up to the
+//! size of a file of entries; the names in the archive are compared and never used as paths. All of it
+//! is unpacked by [`unpack`], to start its server. A signature behind the archive is skipped.
+
+mod unpack;
 
 use std::io::{self, Read, Seek};
 
 use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use thiserror::Error;
 
+use self::unpack::{MAX_RATIO, MAX_UNPACKED, MAX_UNPACKED_FILES};
+pub use self::unpack::{MemberFault, UnpackTarget, unpack};
 use crate::source::MAX_BYTES;
 
-/// Why a bundle has no manifest to read.
+/// Why a bundle cannot be read or unpacked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BundleError {
@@ -33,9 +37,26 @@ pub enum BundleError {
     /// The manifest is packed in a way that hosts do not read, or its checksum is wrong.
     #[error("its `manifest.json` cannot be unpacked")]
     Damaged,
+    /// A member is not what a bundle may hold.
+    #[error("`{name}` in it {fault}")]
+    Member {
+        /// Its name, fit to print.
+        name: String,
+        /// What is wrong.
+        fault: MemberFault,
+    },
+    /// It has more files and folders than are unpacked.
+    #[error("it has more than {MAX_UNPACKED_FILES} files and folders")]
+    TooManyToUnpack,
+    /// It would take more of the disk than a bundle may.
+    #[error("it unpacks to more than {} MiB, or to more than {MAX_RATIO} times its size", MAX_UNPACKED >> 20)]
+    TooLargeToUnpack,
     /// The archive could not be read.
     #[error("cannot read it")]
     Unreadable(#[source] io::Error),
+    /// The files could not be written.
+    #[error("cannot write its files")]
+    NotWritten(#[source] io::Error),
 }
 
 /// Returns the bytes of a bundle's manifest.

@@ -229,6 +229,13 @@ impl Document {
         Self::parse_of(dialect, path, source, self.kind)
     }
 
+    /// Gives the plugin the `name` of this file, as if it were the plugin's manifest.
+    pub fn take_name(&mut self) {
+        let root = self.tree.root.as_ref().and_then(Node::as_object);
+        let name = root.and_then(|root| string_member(root, "name", &Pointer::default()));
+        self.plugin_name = name;
+    }
+
     /// Says whether the file may be used: the host reads it, and every reader reads it alike.
     #[must_use]
     pub fn is_usable(&self) -> bool {

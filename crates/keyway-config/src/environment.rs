@@ -1,7 +1,7 @@
 //! Where the values of variables come from: always an argument, never the process itself.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keyway_secret::Secret;
 
@@ -134,8 +134,11 @@ impl<A: Environment, B: Environment> Environment for Layered<'_, A, B> {
 /// What the host itself supplies; the environment cannot override it.
 #[derive(Debug, Clone, Default)]
 pub struct HostVariables {
-    /// `HOST_PLUGIN_ROOT`: the folder of the plugin.
+    /// `HOST_PLUGIN_ROOT`: the folder of the plugin; for the server of a bundle the one to which that
+    /// was unpacked.
     pub plugin_root: PathBuf,
+    /// The folder of the plugin, if `plugin_root` is that of a bundle.
+    pub bundle_of: Option<PathBuf>,
     /// `HOST_PLUGIN_DATA`: where the plugin may keep files across upgrades.
     pub plugin_data: PathBuf,
     /// `HOST_PROJECT_DIR`: where the person works.
@@ -148,6 +151,18 @@ pub struct HostVariables {
 }
 
 impl HostVariables {
+    /// Returns the folder by which the plugin is known, wherever its bundle was unpacked.
+    #[must_use]
+    pub fn source(&self) -> &Path {
+        self.bundle_of.as_deref().unwrap_or(&self.plugin_root)
+    }
+
+    /// Makes `folder`, to which a bundle of the plugin was unpacked, the root.
+    pub fn unpacked_to(&mut self, folder: &Path) {
+        let plugin = std::mem::replace(&mut self.plugin_root, folder.to_owned());
+        self.bundle_of.get_or_insert(plugin);
+    }
+
     /// Returns the value of a host variable under any of its names.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The text of one file, read once. Clones share it; `Debug` shows the path alone.
@@ -16,6 +17,7 @@ pub struct Source {
     path: Arc<str>,
     text: Arc<Text>,
     defect: Option<Defect>,
+    folder: Option<Arc<Path>>,
 }
 
 /// A text with what is needed to find a line and a column quickly.
@@ -69,6 +71,7 @@ impl Source {
                 path: path.into(),
                 text: Arc::new(Text::new(String::new())),
                 defect,
+                folder: None,
             };
         }
         let (text, defect) = match std::str::from_utf8(bytes) {
@@ -85,7 +88,22 @@ impl Source {
             path: path.into(),
             text: Arc::new(Text::new(text.into_owned())),
             defect,
+            folder: None,
         }
+    }
+
+    /// The same for a file whose own folder is not the plugin's: the manifest of a bundle speaks of
+    /// the folder to which that was unpacked.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Returns the folder of the files that it speaks of; `None` if that is the plugin's.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Returns the name of the file as a person would write it.

@@ -37,6 +37,14 @@ pub enum LoadError {
         /// As the person wrote it.
         path: String,
     },
+    /// It is an MCP bundle that is not unpacked.
+    #[error("bundle `{path}` cannot be used")]
+    BadBundle {
+        /// As the person wrote it.
+        path: String,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The folder has no file with entries.
     #[error("`{path}` has no MCP configuration")]
     NoConfiguration {
@@ -56,6 +64,7 @@ impl LoadError {
             Self::Missing { path }
             | Self::NotAFile { path }
             | Self::NotText { path }
+            | Self::BadBundle { path, .. }
             | Self::Unreadable { path, .. }
             | Self::NoConfiguration { path } => Some(path),
             Self::NothingFound => None,
@@ -76,6 +85,10 @@ impl LoadError {
                 Some("name a file or the folder of a plugin that is there".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8, at most 1 MiB".to_owned()),
+            Self::BadBundle { .. } => Some(
+                "its author has to pack it again; download it once more if it is cut off"
+                    .to_owned(),
+            ),
             // What is wrong with the content, the source says.
             Self::Unreadable { source, .. } => (source.kind() != io::ErrorKind::Other)
                 .then(|| "check who may read it: ls -l".to_owned()),

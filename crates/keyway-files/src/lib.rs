@@ -3,8 +3,10 @@
 //! [`load`] turns a path into the documents of a plugin and a snapshot of the files that they speak
 //! of; what the documents mean is decided in `keyway-config`. Nothing of a plugin is run, and `git`
 //! is not either. What only tools for authors need, whole trees and writing, is behind the feature
-//! `authoring`.
+//! `authoring`; unpacking bundles is behind `bundles`.
 
+#[cfg(feature = "bundles")]
+pub mod bundles;
 pub mod config_files;
 pub mod env_file;
 pub mod error;
@@ -12,5 +14,7 @@ pub mod git;
 pub mod load;
 pub mod read;
 pub mod regular_file;
+#[cfg(feature = "bundles")]
+mod timeouts;
 #[cfg(feature = "authoring")]
 pub mod write;

@@ -19,6 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "bundles")]
+use keyway_config::dialect::is_bundle;
 use keyway_config::dialect::{Holds, host_file};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::{Plugin, Snapshot};
@@ -28,6 +30,8 @@ use self::documents::Reader;
 pub use self::loaded::Loaded;
 use self::prose::Prose;
 use self::root::{Root, Target, full_name};
+#[cfg(feature = "bundles")]
+use crate::bundles::Bundles;
 use crate::error::LoadError;
 use crate::git::Repository;
 use crate::read;
@@ -36,6 +40,8 @@ use crate::read;
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     home: Option<PathBuf>,
+    #[cfg(feature = "bundles")]
+    bundles: Option<Bundles>,
 }
 
 impl Loader {
@@ -43,6 +49,15 @@ impl Loader {
     #[must_use]
     pub fn home(mut self, home: Option<PathBuf>) -> Self {
         self.home = home;
+        self
+    }
+
+    /// Says where bundles are unpacked. Without that their manifests are read in memory, and nothing
+    /// can be started of them.
+    #[cfg(feature = "bundles")]
+    #[must_use]
+    pub fn bundles(mut self, bundles: Option<Bundles>) -> Self {
+        self.bundles = bundles;
         self
     }
 
@@ -131,7 +146,7 @@ impl Loader {
     /// Returns [`LoadError::NoConfiguration`] for a folder without any file of entries.
     pub fn load_around(&self, path: &Path) -> Result<(Loaded, Vec<Arc<str>>), LoadError> {
         let Target { root, file } = Target::of(path)?;
-        let mut reader = Reader::new(&root);
+        let mut reader = self.reader(&root);
         match (reader.read_all(), &file) {
             (Err(LoadError::NoConfiguration { .. }), Some(_)) | (Ok(()), _) => {}
             (Err(error), _) => return Err(error),
@@ -160,8 +175,13 @@ impl Loader {
         extent: Extent,
     ) -> Result<Loaded, LoadError> {
         let root = &target.root;
-        let mut reader = Reader::new(root);
+        let mut reader = self.reader(root);
         match &target.file {
+            #[cfg(feature = "bundles")]
+            Some(file) if is_bundle(&full_name(file)) => {
+                reader.read_only_bundle(file)?;
+                return Ok(self.finish(root, reader, &Around::default(), Extent::EntriesOnly));
+            }
             Some(file) => {
                 let document = reader.read(file, kind_of(file))?;
                 reader.look_up_plugins(&document);
@@ -170,6 +190,13 @@ impl Loader {
             None => reader.read_all()?,
         }
         Ok(self.finish(root, reader, around, extent))
+    }
+
+    fn reader<'a>(&'a self, root: &'a Root) -> Reader<'a> {
+        #[cfg(feature = "bundles")]
+        return Reader::new(root).unpacking_to(self.bundles.as_ref());
+        #[cfg(not(feature = "bundles"))]
+        Reader::new(root)
     }
 
     /// Adds to the documents what they speak of.
@@ -192,6 +219,7 @@ impl Loader {
 }
 
 /// What the files of one root have in common.
+#[derive(Default)]
 struct Around {
     repository: Option<Repository>,
     prose: Prose,

@@ -6,7 +6,7 @@
 //! types at, [`Tools`] finds programs of others, and [`KeyringSession`] a desktop session with a real keyring.
 //! Whatever must happen is waited for with [`eventually`], or for [`PATIENCE`] at most. A server of
 //! others listens on a [`free_port`]. A future is dropped at each of its await points by
-//! [`drop_at_every_await`].
+//! [`drop_at_every_await`]. [`bundle`] writes zip archives, hostile ones included.
 //!
 //! With the feature `rig`, [`rig`] is a server that plays MCP server and authorization server, and the
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it, over a
@@ -22,6 +22,7 @@
 //! feature `conformance-client`, and with it the whole library.
 
 mod browser;
+pub mod bundle;
 mod canary;
 mod cancel;
 #[cfg(feature = "rig")]

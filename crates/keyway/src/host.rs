@@ -42,6 +42,8 @@ use keyway_approval::{EntryContext, runs_program};
 use keyway_auth::ports::Tasks;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
+#[cfg(feature = "bundles")]
+use keyway_files::bundles::Bundles;
 use keyway_mcp::session::ClientInfo;
 use keyway_transport::{HttpClient, Log};
 use url::Url;
@@ -213,7 +215,13 @@ impl Host {
     /// Returns what reads plugins.
     #[must_use]
     pub fn loader(&self) -> Loader {
-        Loader::default().home(self.variables.home.clone())
+        let loader = Loader::default().home(self.variables.home.clone());
+        #[cfg(feature = "bundles")]
+        let loader = {
+            let data = self.variables.data.as_ref();
+            loader.bundles(data.map(|data| Bundles::new(data.join("bundles"))))
+        };
+        loader
     }
 
     /// Returns where events go.
@@ -260,6 +268,15 @@ impl Host {
     /// Returns [`Error::Load`] if the env file cannot be read.
     pub fn variable_scope(&self, loaded: &Loaded) -> Result<VariableScope, Error> {
         VariableScope::new(&self.variables, loaded)
+    }
+
+    /// Returns the variables as one entry of a plugin sees them, whose root may be its own.
+    pub(crate) fn variable_scope_of(
+        &self,
+        loaded: &Loaded,
+        server: &DeclaredServer,
+    ) -> Result<VariableScope, Error> {
+        Ok(self.variable_scope(loaded)?.of_entry(server))
     }
 
     /// Returns the env file that every plan reads.
@@ -315,6 +332,7 @@ impl Host {
         let confinement = self.confinement_by(look, loaded, server);
         let mut context =
             EntryContext::new(&plugin, root, variables.host_variables(), &confinement);
+        context.unpacked = server.source.folder();
         context.home = self.variables.home.as_deref();
         context.skipped = &self.variables.own_folders;
         context.store = look;

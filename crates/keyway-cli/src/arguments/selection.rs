@@ -32,10 +32,14 @@ impl Selection {
     }
 
     /// Reads what was selected, and tells the context of it; each path fails on its own.
-    pub(crate) fn read(&self, context: &CommandContext) -> (Vec<Loaded>, Vec<LoadError>) {
+    pub(crate) fn read(
+        &self,
+        loader: &Loader,
+        context: &CommandContext,
+    ) -> (Vec<Loaded>, Vec<LoadError>) {
         let mut plugins = Vec::new();
         let mut failures = Vec::new();
-        for loaded in self.load() {
+        for loaded in self.load(loader) {
             match loaded {
                 Ok(loaded) => {
                     context.read(&loaded);
@@ -48,8 +52,7 @@ impl Selection {
     }
 
     /// Reads what was selected, in the order given.
-    fn load(&self) -> Vec<Result<Loaded, LoadError>> {
-        let loader = Loader::default().home(ProcessEnvironment::home());
+    fn load(&self, loader: &Loader) -> Vec<Result<Loaded, LoadError>> {
         let selected: Vec<&PathBuf> = self.paths.iter().chain(&self.config).collect();
         if selected.is_empty() {
             return vec![loader.discover(Path::new("."))];

@@ -22,6 +22,7 @@ use keyway::load::{Loaded, Loader};
 use keyway::{Approved, Host, Plan, Plugin};
 use keyway_clients::new_server::NewServer;
 use keyway_config::declared::{DeclaredServer, Endpoint};
+use keyway_config::dialect::is_bundle;
 use keyway_config::method::Method;
 use keyway_secret::printable;
 use url::Url;
@@ -260,7 +261,8 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
     }
     let is_file = path
         .extension()
-        .is_some_and(|it| it == "json" || it == "toml");
+        .is_some_and(|it| it == "json" || it == "toml")
+        || is_bundle(name);
     if name.contains('/') || is_file || matches!(name, "." | ".." | "-") {
         return Ok(Word::Path);
     }

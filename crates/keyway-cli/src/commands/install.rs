@@ -196,7 +196,7 @@ impl Install {
     ) -> Result<(), CliError> {
         let replace = self.instead.replace;
         if let Some(name) = &self.which.together {
-            let entry = OwnEntry::Run(self.command(plugin.root(), None, work)?);
+            let entry = OwnEntry::Run(self.command(&read_from(plugin), None, work)?);
             return Ok(work.put((name, &entry), replace)?);
         }
         let servers = self.servers(plugin, given)?;
@@ -205,7 +205,7 @@ impl Install {
             return Err(CliError::Usage { what });
         }
         for server in servers {
-            let entry = OwnEntry::Run(self.command(plugin.root(), Some(&server), work)?);
+            let entry = OwnEntry::Run(self.command(&read_from(plugin), Some(&server), work)?);
             let name = self.which.name.as_ref().unwrap_or(&server);
             work.put((name, &entry), replace)?;
         }
@@ -273,13 +273,19 @@ fn require_other_file(loaded: &Loaded, file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Returns the path by which the plugin is read again: its folder, or the one file that was named.
+fn read_from(plugin: &Plugin) -> PathBuf {
+    let file = plugin.loaded().config();
+    file.unwrap_or_else(|| plugin.root().to_owned())
+}
+
 /// Says what has to be approved before the client can use the servers.
 fn approvals(
     plugin: &Plugin,
     servers: &[String],
     profile: Option<&str>,
 ) -> Result<String, CliError> {
-    let root = shell_word(&plugin.root().to_string_lossy());
+    let root = shell_word(&read_from(plugin).to_string_lossy());
     let profile = profile.map(|name| format!(" --profile {}", shell_word(name)));
     let profile = profile.unwrap_or_default();
     let mut text = String::new();

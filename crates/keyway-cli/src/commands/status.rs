@@ -74,10 +74,11 @@ enum Format {
 pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, CliError> {
     let host = variables_host(arguments.env_file.as_deref())?;
     let (selection, names) = arguments.selection()?;
-    let (mut plugins, mut failures) = selection.read(context);
+    let (mut plugins, mut failures) = selection.read(&host.loader(), context);
     // Away from any plugin, the person's own is meant.
     if matches!(failures.as_slice(), [LoadError::NothingFound]) && own_plugin::folder()?.is_dir() {
-        (plugins, failures) = Selection::at(vec![own_plugin::folder()?]).read(context);
+        let own = Selection::at(vec![own_plugin::folder()?]);
+        (plugins, failures) = own.read(&host.loader(), context);
     }
     let all: Vec<&Loaded> = plugins.iter().collect();
     let mut survey = Survey::of(&all, &host)?;

@@ -185,6 +185,11 @@ const PROVOKED: &[Row] = &[
         &["message-too-large"],
     ),
     (
+        "keyway-cli/tests/bundles.rs",
+        "a_bundle_that_leads_elsewhere_is_named_with_its_member_and_not_unpacked",
+        &["bad-bundle"],
+    ),
+    (
         "keyway-cli/tests/doctor/plain.rs",
         "a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told",
         &["protocol-error", "server-error"],

@@ -11,6 +11,7 @@
 )]
 
 mod adopted;
+mod bundled;
 mod clients;
 mod codex_thread;
 mod editors;

@@ -83,6 +83,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     notes: &[
         "`${env:NAME}`, variables in `oauth`, `envFile`, `cwd` and the object form of \
          `headersHelper` are the contract's; Claude Code itself does not read them.",
+        "A bundle (`.mcpb`) that `mcpServers` of a manifest names by its path is unpacked and started, see \
+         [MCPB](mcpb.md); one with an address is downloaded by Claude Code and not by Keyway.",
         "An entry with `url` and no `type` is skipped by Claude Code; Keyway tells the transport \
          from the address.",
     ],

@@ -44,7 +44,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     unset: Unset::Literal,
     asks: Asks::Never,
     same_name: "there is one file",
-    plugins: "Bundles (`.mcpb`), see [MCPB](mcpb.md).",
+    plugins: "Bundles (`.mcpb`), see [MCPB](mcpb.md). Keyway starts one that is given by \
+              `--config FILE.mcpb`; those that Claude Desktop installed are its own.",
     notes: &[
         "Remote servers are added in the application as connectors; the file cannot hold them.",
     ],

@@ -62,12 +62,17 @@ pub(super) static DIALECT: Dialect = Dialect {
               is asked for.",
     notes: &[
         "Variables of the environment are not replaced at all.",
-        "`keyway check` reads the manifest inside of a bundle; `keyway run` starts the server of an \
-         unpacked one. A bundle that a plugin of Claude Code names is checked and not started.",
+        "`keyway check` reads the manifest inside of a bundle. `keyway run --config FILE.mcpb` and all \
+         other commands that start a server unpack it first, into Keyway's data folder; so they do with a \
+         bundle that a plugin of Claude Code names by its path. A new version is asked about, with the files \
+         that changed. A signature behind the archive is not verified.",
+        "The server reads its files and cannot write them. What it keeps belongs into a folder that it is \
+         told, or into `HOST_PLUGIN_DATA`, which it has in its environment.",
         "Of `platform_overrides` that of the platform counts on which Keyway runs: what it has takes the \
          place of `command`, `args` and `env`, each as a whole.",
-        "Values of several words have no effect in Keyway. A bundle of type `uv` needs no `mcp_config`, \
-         and Keyway does not start it then.",
+        "Values of several words have no effect in Keyway. A bundle of type `uv` needs no `mcp_config`: \
+         Keyway then runs `uv run --directory FOLDER ENTRY_POINT`. Its environment is kept outside of the \
+         folder; in a bundle without `uv.lock` it is made for each start (`UV_ISOLATED`).",
     ],
     sources: &[
         "https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md",

@@ -471,6 +471,30 @@ fn a_bundle_has_one_server_and_settings_to_ask_for() {
 }
 
 #[test]
+fn a_bundle_of_type_uv_that_says_no_more_is_run_by_uv() {
+    let text = |server: &str| {
+        format!(r#"{{"manifest_version": "0.4", "name": "files", "server": {{{server}}}}}"#)
+    };
+    let plain = text(r#""type": "uv", "entry_point": "src/server.py""#);
+    assert_eq!(
+        entries("manifest.json", "mcpb", &plain),
+        ["files stdio uv run --directory ${__dirname} src/server.py"]
+    );
+    let own = r#""type": "uv", "entry_point": "a.py", "mcp_config": {"command": "python3"}"#;
+    assert_eq!(
+        entries("manifest.json", "mcpb", &text(own)),
+        ["files stdio python3"]
+    );
+    // Of other types a host cannot know it.
+    for server in [
+        r#""type": "node", "entry_point": "a.js""#,
+        r#""type": "uv""#,
+    ] {
+        assert!(read("manifest.json", &text(server)).entries.is_empty());
+    }
+}
+
+#[test]
 fn the_registrys_packages_are_started_by_their_runner() {
     let text = r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
         "name": "io.github.acme/search", "version": "1.0.0",

@@ -88,8 +88,9 @@ impl Document {
 
     /// Reads the one entry of a file that describes one server.
     fn read_single(&mut self, root: &Object) {
-        let found = wrapper::find(root, self.dialect);
-        let Some((node, pointer)) = found.into_iter().next() else {
+        let found = wrapper::find(root, self.dialect).into_iter().next();
+        let found = found.map(|(node, pointer)| (node.clone(), pointer));
+        let Some((node, pointer)) = found.or_else(|| run_by_uv(root)) else {
             self.wrapper = Wrapper::Absent;
             return;
         };
@@ -101,7 +102,7 @@ impl Document {
                 .unwrap_or("server")
                 .to_owned(),
             key_span: name.map_or(node.span.at_start(), |name| name.value.span),
-            value: node.clone(),
+            value: node,
         };
         let server = read_entry(&member, &pointer, &self.source, self.dialect);
         self.entries.push(Entry {
@@ -230,6 +231,29 @@ impl Document {
             server,
         });
     }
+}
+
+/// Returns what starts a bundle of type `uv` that does not say so itself: since version 0.4 that is
+/// left to the host.
+fn run_by_uv(root: &Object) -> Option<(Node, Pointer)> {
+    let server = &root.get("server")?.value;
+    let text = |key: &str| server.as_object()?.get(key)?.value.as_str();
+    if text("type") != Some("uv") {
+        return None;
+    }
+    let span = server.span.at_start();
+    let node = |value: Value| Node { value, span };
+    let word = |text: &str| node(Value::String(text.to_owned()));
+    let member = |key: &str, value: Node| Member {
+        key: key.to_owned(),
+        key_span: span,
+        value,
+    };
+    let args = ["run", "--directory", "${__dirname}", text("entry_point")?];
+    let args = node(Value::Array(args.map(word).to_vec()));
+    let members = vec![member("command", word("uv")), member("args", args)];
+    let pointer = Pointer::default().child("server").child("mcp_config");
+    Some((node(Value::Object(Object { members })), pointer))
 }
 
 /// Reads a member that is a string.

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "bundles")]
+use keyway_config::bundle;
 use keyway_config::dialect::{self, Dialect, is_bundle};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::Reference;
@@ -13,13 +15,19 @@ use keyway_config::template::Template;
 
 use super::Root;
 use super::root::full_name;
+#[cfg(feature = "bundles")]
+use crate::bundles::Bundles;
 use crate::config_files::CONFIG_FILES;
 use crate::error::LoadError;
 use crate::read::{self, shown};
+#[cfg(feature = "bundles")]
+use crate::regular_file;
 
 /// Reads the files of one root, each once.
 pub(super) struct Reader<'a> {
     root: &'a Root,
+    #[cfg(feature = "bundles")]
+    bundles: Option<&'a Bundles>,
     pub(super) documents: Vec<Document>,
     pub(super) paths: BTreeMap<Arc<str>, PathBuf>,
     pub(super) references: BTreeMap<String, Reference>,
@@ -30,6 +38,8 @@ impl<'a> Reader<'a> {
     pub(super) const fn new(root: &'a Root) -> Self {
         Self {
             root,
+            #[cfg(feature = "bundles")]
+            bundles: None,
             documents: Vec::new(),
             paths: BTreeMap::new(),
             references: BTreeMap::new(),
@@ -45,7 +55,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let document = self.read(&file, kind)?;
-            self.follow(&document);
+            self.follow(&document)?;
             self.documents.push(document);
         }
         if self.documents.is_empty() {
@@ -91,37 +101,59 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the files that a manifest names; what cannot be read is left to a rule.
-    fn follow(&mut self, manifest: &Document) {
+    /// Reads the files that a manifest names; what cannot be read is left to a rule. A bundle that
+    /// cannot be unpacked is an error: without it the server would be missing, and nothing would say
+    /// why.
+    fn follow(&mut self, manifest: &Document) -> Result<(), LoadError> {
         // Codex reads such a path as one of servers in JSON, like any other.
         let takes_bundles = manifest
             .file
             .is_some_and(|file| file.path != ".codex-plugin/plugin.json");
         for field in &manifest.references {
             let reference = if takes_bundles && is_bundle(field.template.as_str()) {
-                self.look_up_bundle(&field.template)
+                self.look_up_bundle(&field.template)?
             } else {
                 self.read_reference(&field.template)
             };
             let text = field.template.as_str().to_owned();
             self.references.insert(text, reference);
         }
+        Ok(())
     }
 
-    /// Says whether a bundle is there; an address is left to the host, which fetches it.
-    fn look_up_bundle(&self, template: &Template) -> Reference {
+    /// Reads a bundle that is there, if it can be unpacked here; an address is left to the host, which
+    /// fetches it.
+    fn look_up_bundle(&mut self, template: &Template) -> Result<Reference, LoadError> {
         let text = template.as_str();
         if text.starts_with("https://") {
-            return Reference::Bundle;
+            return Ok(Reference::Bundle);
         }
         if text.contains("://") {
-            return Reference::OutsidePlugin;
+            return Ok(Reference::OutsidePlugin);
         }
         match self.inside(template) {
-            Ok(path) if path.is_file() => Reference::Bundle,
-            Ok(_) => Reference::Unreadable,
-            Err(reference) => reference,
+            Ok(path) if path.is_file() => self.read_bundle(&path),
+            Ok(_) => Ok(Reference::Unreadable),
+            Err(reference) => Ok(reference),
         }
+    }
+
+    #[cfg(feature = "bundles")]
+    fn read_bundle(&mut self, path: &Path) -> Result<Reference, LoadError> {
+        let file = self.given(path);
+        if self.bundles.is_none() {
+            return Ok(Reference::Bundle);
+        }
+        if self.is_first(&file) {
+            let document = self.document_of(&file)?;
+            self.documents.push(document);
+        }
+        Ok(Reference::Read)
+    }
+
+    #[cfg(not(feature = "bundles"))]
+    fn read_bundle(&mut self, _: &Path) -> Result<Reference, LoadError> {
+        Ok(Reference::Bundle)
     }
 
     /// Returns the path of something in the plugin, links followed to see that it is.
@@ -143,10 +175,7 @@ impl<'a> Reader<'a> {
             Ok(path) => path,
             Err(reference) => return reference,
         };
-        let below = path
-            .strip_prefix(&self.root.canonical)
-            .map(|below| self.root.given.join(below));
-        let file = below.unwrap_or(path);
+        let file = self.given(&path);
         if !self.is_first(&file) {
             return Reference::Read;
         }
@@ -159,7 +188,63 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns a path of the plugin as the person would write it.
+    fn given(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.root.canonical) {
+            Ok(below) => self.root.given.join(below),
+            Err(_) => path.to_owned(),
+        }
+    }
+
     fn is_first(&mut self, file: &Path) -> bool {
         fs::canonicalize(file).map_or(true, |canonical| self.seen.insert(canonical))
     }
 }
+
+#[cfg(feature = "bundles")]
+impl<'a> Reader<'a> {
+    /// Unpacks bundles there.
+    pub(super) const fn unpacking_to(mut self, bundles: Option<&'a Bundles>) -> Self {
+        self.bundles = bundles;
+        self
+    }
+
+    /// Reads a bundle that a person named; the plugin has its name.
+    pub(super) fn read_only_bundle(&mut self, archive: &Path) -> Result<(), LoadError> {
+        let mut document = self.document_of(archive)?;
+        document.take_name();
+        self.documents.push(document);
+        Ok(())
+    }
+
+    /// Reads the manifest of a bundle, which is named below it. Of one that is unpacked the tree is
+    /// read, which is what starts.
+    fn document_of(&mut self, archive: &Path) -> Result<Document, LoadError> {
+        let name = format!("{}/{MANIFEST}", shown(archive));
+        let source = if let Some(bundles) = self.bundles {
+            let folder = bundles.unpack(archive)?;
+            let bytes = read::bounded(&folder.join(MANIFEST), MAX_BYTES)?;
+            Source::new(&name, &bytes).in_folder(&folder)
+        } else {
+            let unreadable = |source| LoadError::Unreadable {
+                path: shown(archive),
+                source,
+            };
+            let file = regular_file::open(archive).map_err(unreadable)?;
+            let bytes = bundle::manifest(file).map_err(|source| LoadError::BadBundle {
+                path: shown(archive),
+                source: Box::new(source),
+            })?;
+            Source::new(&name, &bytes)
+        };
+        self.paths.insert(source.shared_path(), archive.to_owned());
+        let dialect = Dialect::by_id("mcpb");
+        let (path, kind) = (full_name(archive), DocumentKind::Entries);
+        let path = format!("{path}/{MANIFEST}");
+        Ok(Document::parse_of(dialect, &path, source, kind))
+    }
+}
+
+/// The file of a bundle that says what to start.
+#[cfg(feature = "bundles")]
+const MANIFEST: &str = "manifest.json";

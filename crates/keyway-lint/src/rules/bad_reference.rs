@@ -28,10 +28,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 None | Some(Reference::Read) => continue,
                 Some(Reference::Missing) => "does not exist",
                 Some(Reference::NotJson) => "is not a `.json` file",
-                Some(Reference::Bundle) => {
-                    bundle(document, field, report);
+                Some(Reference::Bundle) if text.contains("://") => {
+                    bundle_address(document, field, report);
                     continue;
                 }
+                Some(Reference::Bundle) => continue,
                 Some(Reference::OutsidePlugin) => "is outside the plugin; it is not read",
                 Some(Reference::Unreadable) => "cannot be read",
             };
@@ -48,17 +49,17 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// A bundle is right for the host of the manifest; only Keyway leaves it out.
-fn bundle(document: &Document, field: &Field, report: &mut Report<'_>) {
+/// The address of a bundle is right for the host of the manifest; only Keyway leaves it out.
+fn bundle_address(document: &Document, field: &Field, report: &mut Report<'_>) {
     let message = format!(
-        "`{}` is a bundle, whose server {} starts and Keyway does not",
+        "`{}` is the address of a bundle, which {} downloads and Keyway does not",
         shown(field.template.as_str()),
         document.dialect.name
     );
     report
         .at(&document.source, field.span, &field.pointer, message)
         .severity(Severity::Info)
-        .hint("for Keyway, unpack it and give its `manifest.json` to `--config`");
+        .hint("for Keyway, put the bundle into the plugin and name it by its path");
 }
 
 #[cfg(test)]
@@ -70,7 +71,7 @@ mod tests {
     use crate::rules::fixture::{findings, pointers};
 
     #[test]
-    fn a_bundle_is_a_note_in_the_manifest_of_its_host() {
+    fn the_address_of_a_bundle_is_a_note_in_the_manifest_of_its_host() {
         let text = r#"{"name": "p", "mcpServers": ["./a.mcpb", "https://h.example/b.dxt"]}"#;
         let source = Source::new(".claude-plugin/plugin.json", text.as_bytes());
         let mut plugin = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
@@ -79,7 +80,8 @@ mod tests {
         plugin.snapshot.references = known.into();
         let found = findings("bad-reference", &plugin);
         let severities: Vec<_> = found.iter().map(|it| it.severity).collect();
-        assert_eq!(severities, [super::Severity::Info, super::Severity::Info]);
+        assert_eq!(severities, [super::Severity::Info]);
+        assert!(found[0].message.contains("b.dxt"), "{}", found[0].message);
     }
 
     #[test]

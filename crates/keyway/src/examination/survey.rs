@@ -163,7 +163,7 @@ impl Surveyed<'_> {
 
     fn question(&self, host: &Host) -> Option<Question> {
         let server = self.status.entry.server.as_ref().ok()?;
-        let variables = host.variable_scope(self.loaded).ok()?;
+        let variables = host.variable_scope_of(self.loaded, server).ok()?;
         host.question(self.loaded, server, &variables)
     }
 
@@ -173,7 +173,7 @@ impl Surveyed<'_> {
             return Ok(());
         };
         let variables = host.variable_scope(self.loaded)?;
-        let root = &variables.host_variables().plugin_root;
+        let root = variables.host_variables().source();
         let spec = resolve(server, &variables.scope());
         let Ok(SpecEndpoint::Remote(remote)) = spec.map(|spec| spec.endpoint) else {
             return Ok(());

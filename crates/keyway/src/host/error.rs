@@ -222,6 +222,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
+            Self::Load(LoadError::BadBundle { .. }) => Code::BadBundle,
             Self::Load(_) => Code::UnreadableFile,
             Self::UnknownServer { .. } => Code::UnknownServer,
             Self::WhichServer { .. } => Code::WrongUsage,

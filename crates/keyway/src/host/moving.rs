@@ -57,7 +57,7 @@ impl Approved<Plan> {
         };
         let accounts = self.host().accounts.as_ref().ok_or(Error::NoHome)?;
         let vault = accounts.vault.as_ref().ok_or(Error::NoHome)?;
-        let root = &self.target().host.plugin_root;
+        let root = self.target().host.source();
         let key = accounts.key(self.plugin(), self.server(), root, remote);
         Ok((accounts, vault.get().map_err(StoreError::from)?, key))
     }

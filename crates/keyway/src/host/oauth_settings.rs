@@ -112,7 +112,7 @@ pub(super) fn identity_provider(
 /// Returns what the person says of one server.
 fn own<'a>(accounts: &'a Accounts, target: Target<'_>) -> Option<&'a ServerOAuth> {
     let id = format!("{}:{}", target.plugin, target.spec.name);
-    let own = accounts.settings.server(&id, &target.host.plugin_root);
+    let own = accounts.settings.server(&id, target.host.source());
     own.map(|server| &server.oauth)
 }
 

@@ -89,7 +89,7 @@ impl Plan {
         loaded: &Arc<Loaded>,
         server: &DeclaredServer,
     ) -> Result<Self, Error> {
-        let scope = host.variable_scope(loaded)?;
+        let scope = host.variable_scope_of(loaded, server)?;
         let plugin = loaded.plugin.name();
         let question = host.question(loaded, server, &scope);
         // With what the grants led to when the question was put together.

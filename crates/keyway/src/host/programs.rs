@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest as _};
 use keyway_approval::Files;
-use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
+use keyway_approval::program_start::{file_name, redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
 use keyway_code::Code;
 use keyway_config::declared::{
@@ -99,7 +99,9 @@ impl Host {
         let host = host_env(target);
         let own = own_folder(target);
         make_folders(target, &own)?;
-        let given = redirected(&declared, local.command.value().expose(), &own);
+        let command = local.command.value().expose();
+        let mut given = redirected(&declared, command, &own);
+        given.extend(without_lock_file(&declared, command, target));
         let env = child_env(
             &self.environment,
             (ChildKind::Server, &given),
@@ -215,7 +217,9 @@ impl Host {
         // Entries that the person added lie together in a folder of Keyway's own, which is hidden
         // otherwise: none of them may write what another one is.
         let data = host.plugin_data.ancestors().nth(2);
-        let is_own = data.is_some_and(|data| host.plugin_root == data.join("own"));
+        let is_added = data.is_some_and(|data| host.plugin_root == data.join("own"));
+        // So does what was unpacked of a bundle, which is to stay as it was approved.
+        let is_own = is_added || host.bundle_of.is_some();
         let own = [host.plugin_data.clone(), own_folder(target)].into_iter();
         let own = own.filter(|own| !own.as_os_str().is_empty());
         isolation.own.extend(own);
@@ -298,6 +302,23 @@ fn redirected(
     }
     given
 }
+
+/// Returns what keeps `uv` from writing a lock file into a bundle that has none, where it cannot: it then
+/// makes an environment for this start alone.
+fn without_lock_file(
+    declared: &[(String, Secret<String>)],
+    command: &str,
+    target: Target<'_>,
+) -> Option<(String, Secret<String>)> {
+    let host = target.host;
+    let is_bundle = host.bundle_of.is_some() && file_name(command) == "uv";
+    let is_set = declared.iter().any(|(name, _)| name == ISOLATED);
+    let is_needed = is_bundle && !is_set && !host.plugin_root.join("uv.lock").is_file();
+    is_needed.then(|| (ISOLATED.to_owned(), Secret::new("1".to_owned())))
+}
+
+/// Has `uv run` neither write its lock file nor keep the environment that it makes.
+const ISOLATED: &str = "UV_ISOLATED";
 
 /// A path is relative to the plugin; a bare name is looked up in `PATH`, unless the approval says which
 /// file that is: it starts, or nothing does. It then has its path for a name, too: an interpreter that

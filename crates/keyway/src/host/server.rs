@@ -359,7 +359,7 @@ impl Approved<Plan> {
         else {
             return Ok(None);
         };
-        let root = &self.target().host.plugin_root;
+        let root = self.target().host.source();
         let key = accounts.key(self.plugin(), self.server(), root, remote);
         Ok(accounts.status(&key)?)
     }

@@ -29,7 +29,7 @@ impl Host {
     /// Returns a sink that writes to the log of a server and to `inner`.
     #[cfg(feature = "stdio")]
     pub(super) fn logging(&self, target: Target<'_>, inner: Option<Log>) -> Option<Log> {
-        let (plugin, root) = (target.plugin, &target.host.plugin_root);
+        let (plugin, root) = (target.plugin, target.host.source());
         let Some(path) = self.log_path(plugin, root, &target.spec.name) else {
             return inner;
         };

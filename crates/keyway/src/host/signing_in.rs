@@ -42,7 +42,7 @@ impl Host {
             return None;
         }
         let url: Url = remote.address.url().expose().parse().ok()?;
-        let root = &target.host.plugin_root;
+        let root = target.host.source();
         let key = name(accounts, target.plugin, &target.spec.name, root, remote);
         let server = Server::new(target.spec.name.clone(), url.clone(), key);
         let ports = self.oauth_ports(accounts, target, &url)?;
@@ -112,7 +112,7 @@ impl Host {
             SpecEndpoint::Remote(remote) => (fingerprint(remote), accounts.account.as_deref()),
             // Plugins of the same name are told apart by their folders.
             SpecEndpoint::Local(_) => {
-                let owner = Owner::new(target.plugin, &target.host.plugin_root);
+                let owner = Owner::new(target.plugin, target.host.source());
                 (owner.id().to_owned(), None)
             }
             _ => return None,
@@ -173,7 +173,7 @@ impl Host {
 /// Says whether the person allows the server to lead to less public addresses.
 fn may_be_private(accounts: &Accounts, target: Target<'_>) -> bool {
     let id = format!("{}:{}", target.plugin, target.spec.name);
-    let own = accounts.settings.server(&id, &target.host.plugin_root);
+    let own = accounts.settings.server(&id, target.host.source());
     own.is_some_and(|own| own.oauth.dangerous_private_issuer)
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use keyway_approval::Owner;
+use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Variables};
 use keyway_config::plugin::Plugin;
 use keyway_config::template::is_asked_for;
@@ -96,6 +97,14 @@ impl VariableScope {
             with_env_file: BTreeMap::new(),
             host,
         }
+    }
+
+    /// The same as one entry sees it: the root of a bundle's is the folder to which that was unpacked.
+    pub(super) fn of_entry(mut self, server: &DeclaredServer) -> Self {
+        if let Some(folder) = server.source.folder() {
+            self.host.unpacked_to(folder);
+        }
+        self
     }
 
     /// Returns what templates are expanded against.
