@@ -38,6 +38,8 @@ pub(super) struct Call {
     pub(super) questions: Vec<Question>,
     /// Whether to send it again when the questions are answered.
     pub(super) is_to_repeat: bool,
+    /// Whether the client was asked to open pages for it.
+    pub(super) has_asked_for_visits: bool,
     /// How it ended while it was parked.
     pub(super) outcome: Option<Outcome>,
     /// As the server knows it.
@@ -230,6 +232,7 @@ impl Call {
             frame,
             questions: Vec::new(),
             is_to_repeat: false,
+            has_asked_for_visits: false,
             outcome: None,
             parked: None,
             number: 0,

@@ -95,12 +95,21 @@ impl ModernClient {
             )
         };
         match urls.filter(|urls| urls.iter().all(can_open)) {
+            // A client without a person answers each round by itself, and would show none of them:
+            // asked once, the text is what is left.
+            Some(_) if call.has_asked_for_visits => {
+                if let Outcome::Frame(frame) = &outcome {
+                    let told = results::unvisited(&call.method, &client, frame);
+                    out.client(message::to_event(&client, told));
+                }
+            }
             Some(urls) => {
                 for params in urls {
                     let question = self.calls.question(None, ELICITATION, Some(&params));
                     call.questions.push(question);
                 }
                 call.is_to_repeat = true;
+                call.has_asked_for_visits = true;
                 self.calls.park(upstream.clone(), call, out);
             }
             None => out.client(call.end(&client, outcome)),

@@ -33,6 +33,21 @@ pub(super) fn required_urls(frame: &Frame) -> Option<Vec<String>> {
     Some(urls).filter(|urls| !urls.is_empty())
 }
 
+/// Returns the same demand as text that the client shows, where a result can be one.
+pub(super) fn unvisited(method: &str, id: &RequestId, frame: &Frame) -> Result<Frame, FrameError> {
+    let error = frame.envelope()?.error;
+    let error = error.and_then(|error| RawObject::read(error.get()));
+    let text = error.as_ref().and_then(|error| error.get("message"));
+    match text.filter(|_| method == "tools/call") {
+        Some(text) => {
+            let content = format!(r#"[{{"type":"text","text":{text}}}]"#);
+            let result = format!(r#"{{"content":{content},"isError":true}}"#);
+            message::result(id, &complete(method, &result))
+        }
+        None => modern(method, id, frame),
+    }
+}
+
 /// Says that a result must not be cached: the server did not say how long it is valid.
 pub(super) fn forbid_caching(result: &mut RawObject<'_>) {
     result.set_default("ttlMs", "0");

@@ -413,6 +413,33 @@ async fn a_visit_in_the_browser_is_asked_for_and_the_call_starts_again() {
     assert_eq!(bench.next_json().await["id"], 2);
 }
 
+/// Claude Code without a person answers every round by itself, and gives up after ten.
+#[tokio::test(start_paused = true)]
+async fn a_visit_that_was_asked_for_in_vain_is_told_as_text() {
+    let mut bench = bench().await;
+    let upstream = call(&mut bench, 1, "").await;
+    let error = r#"{"code":-32042,"message":"open \"it\"","data":{"elicitations":[{"mode":"url","url":"https://a.example","elicitationId":"1","message":"m"}]}}"#;
+    bench
+        .server
+        .says(&format!(r#"{{"id":{upstream},"error":{error}}}"#))
+        .await;
+    let (state, keys) = questions(&mut bench, 1).await;
+    call(&mut bench, 2, &answers(&state, &keys)).await;
+    let again = bench.server.next_json().await;
+    bench
+        .server
+        .says(&format!(r#"{{"id":{},"error":{error}}}"#, again["id"]))
+        .await;
+    let told = bench.next_json().await;
+    assert_eq!(told["id"], 2);
+    assert_eq!(told["result"]["isError"], true, "{told}");
+    assert_eq!(told["result"]["resultType"], "complete", "{told}");
+    assert_eq!(
+        told["result"]["content"][0]["text"], "open \"it\"",
+        "{told}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn cancellation_and_failures_find_the_right_request() {
     let mut bench = bench().await;
