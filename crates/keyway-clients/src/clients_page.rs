@@ -114,7 +114,7 @@ in a conversation get a stand-in for their model on loopback, with no account.
 
 | client | version | what is seen |
 |---|---|---|
-| Claude Code | 2.1.326 | your entry, the project's and an installed plugin's server are connected by their own names in `claude mcp list`, none twice. One session with `--via gateway` and `--via direct` outlives three access tokens without a question |
+| Claude Code | 2.1.326 | your entry, the project's and an installed plugin's server are connected by their own names in `claude mcp list`, none twice. One session with `--via gateway` and `--via direct` outlives three access tokens without a question. Without a browser, a session is signed in by the codes that it shows, at its start and after a sign-out in the middle |
 | Codex | 0.169.0 | lists what was adopted, and calls tools in a thread of `codex app-server`, over three access tokens as above |
 | Gemini CLI | 0.61.0 | connected in `gemini mcp list` |
 | opencode | 1.18.33 | connected in `opencode mcp list` |

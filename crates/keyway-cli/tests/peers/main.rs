@@ -1,6 +1,6 @@
 //! Third-party servers and clients, on both sides of the program.
 //!
-//! The official SDKs in three languages, the Inspector, three clients of agents, and servers that `npx`, `uvx` and a virtual
+//! The official SDKs in three languages, the Inspector, clients of agents, and servers that `npx`, `uvx` and a virtual
 //! environment start. All are found below `KEYWAY_TOOLS`; without them these tests say so.
 
 #![expect(
@@ -21,6 +21,7 @@ mod inspector;
 mod installed;
 mod model;
 mod more_clients;
+mod over_ssh;
 mod parsers;
 mod sdks;
 mod tools;
