@@ -22,6 +22,7 @@ use keyway_mcp::explain::Explainer;
 use keyway_mcp::idle::end_when_idle;
 use keyway_mcp::session::{OfferedEras, SessionError};
 use keyway_mcp::states::ServerProblem;
+use keyway_mcp::timeouts::CONNECT_TIMEOUT;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_secret::{Secret, printable, shell_word};
 use keyway_transport::TransportError;
@@ -32,6 +33,7 @@ use self::cached::Cached;
 use crate::gateway::Upstream;
 use crate::shared_gateway::SharedGateway;
 use crate::sharing;
+use crate::timeouts::PACKAGE_QUEUE_TIMEOUT;
 
 /// A server that is planned and approved when it is connected to, so that an approval given
 /// meanwhile counts.
@@ -341,7 +343,8 @@ impl LazyServer {
         self.note_presence(&approved).await;
         let connected = approved.open().await.map_err(|error| error.problem())?;
         let connection = self.ending_when_idle(&approved, connected.connection);
-        Ok(Opened::new(connection, connected.offer))
+        let opened = Opened::new(connection, connected.offer);
+        Ok(opened.within(approved.start_limit()))
     }
 
     /// Lets a program end while its client asks for nothing, where that is wanted.
@@ -363,7 +366,8 @@ impl LazyServer {
                 Ok(opened.connection)
             })
         };
-        end_when_idle(connection, timeout, Box::new(reopen))
+        let limit = approved.start_limit();
+        end_when_idle(connection, timeout, limit, Box::new(reopen))
     }
 }
 
@@ -390,6 +394,13 @@ fn pinned(approved: Approved<Plan>, pin: Option<&AccountPin>) -> Approved<Plan> 
 impl Connector for LazyServer {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
         Box::pin(self.open_as(None))
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        match self.plugin().runs_package(&self.server) {
+            true => PACKAGE_QUEUE_TIMEOUT,
+            false => CONNECT_TIMEOUT,
+        }
     }
 
     fn find_sign_in(&self) -> BoxFuture<'_, ()> {

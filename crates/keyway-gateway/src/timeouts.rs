@@ -11,6 +11,9 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a server may take to answer the `initialize` of a client.
 pub(crate) const CLIENT_INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a package runner may wait for others that start, before it starts itself.
+pub(crate) const PACKAGE_QUEUE_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// After how much silence a comment keeps an open answer alive.
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 

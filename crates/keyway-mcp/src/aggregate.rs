@@ -36,7 +36,7 @@ use crate::explain::Explainer;
 use crate::jsonrpc::INVALID_PARAMS;
 use crate::session::{ClientInfo, OfferedEras, RpcError};
 use crate::states::{ServerProblem, ServerState};
-use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
+use crate::timeouts::{CONNECT_TIMEOUT, LIST_TIMEOUT, REQUEST_TIMEOUT, SIGN_IN_TIMEOUT};
 use crate::tool_memory::ToolMemory;
 
 /// Puts all members behind one connection. Nothing is opened yet.
@@ -95,6 +95,11 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// continue.
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>>;
 
+    /// Returns how long a connection may take; longer for one that waits for others first.
+    fn connect_timeout(&self) -> Duration {
+        CONNECT_TIMEOUT
+    }
+
     /// Finds out whether there is a way in, without connecting.
     ///
     /// Cancel safety: must be cancel safe; the next call starts over.
@@ -133,13 +138,26 @@ pub struct Opened {
     pub connection: Connection,
     /// Which protocol eras to offer on it.
     pub offer: OfferedEras,
+    /// How long the first answer may take: a package runner may fetch its program first.
+    pub start_limit: Duration,
 }
 
 impl Opened {
     /// Takes a new connection and what to offer on it.
     #[must_use]
     pub const fn new(connection: Connection, offer: OfferedEras) -> Self {
-        Self { connection, offer }
+        Self {
+            connection,
+            offer,
+            start_limit: REQUEST_TIMEOUT,
+        }
+    }
+
+    /// Waits so long for the first answer.
+    #[must_use]
+    pub const fn within(mut self, start_limit: Duration) -> Self {
+        self.start_limit = start_limit;
+        self
     }
 }
 

@@ -21,14 +21,20 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::traffic::{Handshake, Traffic};
-use crate::timeouts::CONNECT_TIMEOUT;
 
 /// Starts the program again.
 pub type Reopen =
     Box<dyn Fn() -> BoxFuture<'static, Result<Connection, TransportError>> + Send + Sync>;
 
 /// Ends what is behind a connection whenever it was idle for so long; see the module.
-pub fn end_when_idle(connection: Connection, idle_timeout: Duration, reopen: Reopen) -> Connection {
+///
+/// A program that is started again answers within `start_limit`.
+pub fn end_when_idle(
+    connection: Connection,
+    idle_timeout: Duration,
+    start_limit: Duration,
+    reopen: Reopen,
+) -> Connection {
     let Connection {
         link,
         events,
@@ -42,6 +48,7 @@ pub fn end_when_idle(connection: Connection, idle_timeout: Duration, reopen: Reo
         client,
         reopen,
         idle_timeout,
+        start_limit,
         this: Weak::clone(this),
     });
     let running = idle.run(link, events);
@@ -74,6 +81,7 @@ struct IdleLink {
     client: EventSender,
     reopen: Reopen,
     idle_timeout: Duration,
+    start_limit: Duration,
     this: Weak<Self>,
 }
 
@@ -170,8 +178,8 @@ impl IdleLink {
         }
         let mut connection = (self.reopen)().await?;
         let handshake = self.lock().handshake.clone();
-        let replayed = timeout(CONNECT_TIMEOUT, replay(&mut connection, &handshake)).await;
-        let seconds = CONNECT_TIMEOUT.as_secs();
+        let replayed = timeout(self.start_limit, replay(&mut connection, &handshake)).await;
+        let seconds = self.start_limit.as_secs();
         if !replayed.unwrap_or(Err(TransportError::Timeout { seconds }))? {
             // It is not the server any more that the client knows: the client has to begin again.
             self.lock().is_closed = true;

@@ -29,7 +29,7 @@ pub(crate) const INPUT_RETRY_DELAY: Duration = Duration::from_millis(500);
 pub(crate) const LISTEN_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// How long a member of an aggregate may take to connect, before its first message.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a list waits for a member, unless told otherwise; one that is slower is listed later.
 pub const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a call waits for a person to sign in: less than the minute that most clients wait. The

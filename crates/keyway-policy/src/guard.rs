@@ -12,6 +12,7 @@ mod listing;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
@@ -132,6 +133,10 @@ impl Connector for GuardedConnector {
             }
             Ok(opened)
         })
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        self.inner.connect_timeout()
     }
 
     fn find_sign_in(&self) -> BoxFuture<'_, ()> {

@@ -20,6 +20,8 @@ mod moving;
 mod oauth_settings;
 mod offers;
 #[cfg(feature = "stdio")]
+mod package_starts;
+#[cfg(feature = "stdio")]
 mod places;
 mod plan;
 mod plugin;

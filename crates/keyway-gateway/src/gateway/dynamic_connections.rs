@@ -1,6 +1,7 @@
 //! Aggregate connections whose members follow the served servers.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use keyway_transport::Connection;
@@ -54,6 +55,10 @@ impl Connector for PinnedUpstream {
             (None, Some(account)) => self.upstream.connect_as(account),
             (None, None) => self.upstream.connect(),
         }
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        self.upstream.connect_timeout()
     }
 
     fn find_sign_in(&self) -> BoxFuture<'_, ()> {

@@ -35,6 +35,8 @@ struct Fake {
     door: OnceLock<sign_in::Gate>,
     /// What remembers its tools.
     memory: OnceLock<Arc<life::SharedMemory>>,
+    /// How long its first answer may take.
+    start_limit: OnceLock<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +73,7 @@ impl Fake {
             connects: Mutex::default(),
             door: OnceLock::new(),
             memory: OnceLock::new(),
+            start_limit: OnceLock::new(),
         });
         let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true},
             "prompts": {}, "completions": {}, "logging": {}});
@@ -163,10 +166,9 @@ impl Connector for Fake {
             *self.events.lock().unwrap() = Some(sender);
             let link: Arc<dyn Link> = Arc::new(FakeLink(self.this.upgrade().unwrap()));
             let connection = Connection::new(link, events);
-            Ok(Opened {
-                connection,
-                offer: self.offer,
-            })
+            let limit = self.start_limit.get().copied();
+            let opened = Opened::new(connection, self.offer);
+            Ok(opened.within(limit.unwrap_or(REQUEST_TIMEOUT)))
         })
     }
 

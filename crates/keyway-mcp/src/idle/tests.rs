@@ -5,6 +5,7 @@ use tokio::time::advance;
 
 use super::*;
 use crate::eras::testing::Server;
+use crate::timeouts::CONNECT_TIMEOUT;
 
 const IDLE: Duration = Duration::from_secs(1800);
 const INITIALIZE: &str =
@@ -28,7 +29,7 @@ impl Kit {
             let opened: BoxFuture<'static, _> = Box::pin(std::future::ready(Ok(connection)));
             opened
         };
-        let client = end_when_idle(connection, IDLE, Box::new(reopen));
+        let client = end_when_idle(connection, IDLE, CONNECT_TIMEOUT, Box::new(reopen));
         let mut kit = Self { client, started };
         kit.send(INITIALIZE).await;
         assert_eq!(server.next().await, INITIALIZE);

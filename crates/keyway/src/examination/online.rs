@@ -113,14 +113,16 @@ impl OnlineCheck {
         self
     }
 
-    /// Goes through the stages; however slow the server is, this ends in time.
+    /// Goes through the stages; however slow the server is, this ends in time. Package runners
+    /// start a few at a time, and a wait for that does not count.
     ///
     /// Cancel safety: dropping the future drops the connection.
     pub async fn run(&self) -> Diagnosis {
+        let ready = self.ready.in_turn().await;
         let started = Instant::now();
         let skew = AtomicI64::new(UNKNOWN);
         let tail = ChildLines::default();
-        let listening = self.ready.on(&tail.listen(self.ready.host()));
+        let listening = ready.on(&tail.listen(ready.host()));
         let outcome = timeout(self.limit, self.connect(&listening, &skew)).await;
         let left = || self.limit.saturating_sub(started.elapsed());
         let error = match outcome {

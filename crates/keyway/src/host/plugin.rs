@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use keyway_config::declared::DeclaredServer;
+use keyway_approval::program_start::runs_package;
+use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::document::Document;
 use keyway_mcp::declaration_site::DeclarationSite;
 
@@ -64,6 +65,21 @@ impl Plugin {
     /// several or none.
     pub fn entry(&self, name: Option<&str>) -> Result<(&Document, &DeclaredServer), Error> {
         entry::find(&self.loaded, name)
+    }
+
+    /// Says whether the program of a server is run by a package runner, which may fetch it first:
+    /// those start a few at a time.
+    #[must_use]
+    pub fn runs_package(&self, name: &str) -> bool {
+        let Ok((_, entry)) = self.entry(Some(name)) else {
+            return false;
+        };
+        let Endpoint::Local(local) = &entry.endpoint else {
+            return false;
+        };
+        let words = std::iter::once(&local.command).chain(&local.args);
+        let words: Vec<&str> = words.map(|word| word.template.as_str()).collect();
+        runs_package(&words)
     }
 
     /// Plans one server: what it would run, which variable would go where, and where it leads.

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest as _};
 use keyway_approval::Files;
-use keyway_approval::program_start::{file_name, redirections, start_folder, with_host_variables};
+use keyway_approval::program_start::{
+    file_name, redirections, runs_package, start_folder, with_host_variables,
+};
 use keyway_auth::Topic;
 use keyway_code::Code;
 use keyway_config::declared::{
@@ -23,6 +25,7 @@ use keyway_transport::{
 };
 
 use super::Host;
+use super::package_starts::{PackageStarts, until_first_answer};
 use crate::approval::Protection;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
 use crate::events::Kind;
@@ -39,6 +42,8 @@ pub(crate) struct Programs {
     pub(crate) isolation: Isolation,
     /// What was found to be in force.
     pub(crate) levels: Levels,
+    /// The queue of package runners.
+    pub(crate) package_starts: PackageStarts,
 }
 
 impl Programs {
@@ -127,7 +132,14 @@ impl Host {
             let (label, names) = (&server.label, names.join(", "));
             format!("starting `{label}` with the variables {names}")
         });
-        let (connection, level) = server.open(&self.launcher_for(target)).await?;
+        let place = match runs_package(&words) {
+            true => self.programs.package_starts.place().await,
+            false => None,
+        };
+        let (mut connection, level) = server.open(&self.launcher_for(target)).await?;
+        if let Some(place) = place {
+            connection = until_first_answer(connection, place);
+        }
         observer.note(Topic::Transport, || format!("started; isolation: {level}"));
         let offer = OfferedEras::Both {
             probe: STDIO_PROBE_TIMEOUT,

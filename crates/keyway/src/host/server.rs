@@ -102,15 +102,32 @@ impl Approved<Plan> {
     /// Returns how long the first answer is waited for: a package runner may fetch its program first.
     #[must_use]
     pub fn start_limit(&self) -> Duration {
-        let SpecEndpoint::Local(local) = &self.spec.endpoint else {
-            return DEFAULT_TIMEOUT;
-        };
-        let words = std::iter::once(&local.command).chain(&local.args);
-        let words: Vec<&str> = words.map(|word| word.template().as_str()).collect();
-        match runs_package(&words) {
+        match self.runs_package() {
             true => PACKAGE_START_TIMEOUT,
             false => DEFAULT_TIMEOUT,
         }
+    }
+
+    fn runs_package(&self) -> bool {
+        let SpecEndpoint::Local(local) = &self.spec.endpoint else {
+            return false;
+        };
+        let words = std::iter::once(&local.command).chain(&local.args);
+        let words: Vec<&str> = words.map(|word| word.template().as_str()).collect();
+        runs_package(&words)
+    }
+
+    /// The same when its program may start: package runners start a few at a time. For those who
+    /// limit what follows, and must not count the wait.
+    #[cfg(all(feature = "callback", feature = "vault"))]
+    pub(crate) async fn in_turn(&self) -> Self {
+        #[cfg(feature = "stdio")]
+        if self.runs_package() {
+            let mut host = self.host().clone();
+            host.programs.package_starts = host.programs.package_starts.reserve().await;
+            return self.on(&host);
+        }
+        self.clone()
     }
 
     /// Connects and initializes a session. A server that asks the client for something is told that

@@ -13,7 +13,7 @@ use super::handler::ServerHandler;
 use super::{Attempt, Inner, Outcome, Server};
 use crate::session::{ClientInfo, Session};
 use crate::states::{ServerProblem, ServerState};
-use crate::timeouts::{CONNECT_TIMEOUT, MAX_RETRY_DELAY, MAX_SILENT_RETRY_DELAY, RETRY_DELAY};
+use crate::timeouts::{MAX_RETRY_DELAY, MAX_SILENT_RETRY_DELAY, RETRY_DELAY};
 
 impl Server {
     /// Begins an attempt, in a task that goes on although no request waits for it any more.
@@ -56,8 +56,9 @@ impl Server {
     }
 
     async fn connect(self: &Arc<Self>) -> Outcome {
-        let opened = timeout(CONNECT_TIMEOUT, self.connector.connect()).await;
-        let seconds = CONNECT_TIMEOUT.as_secs();
+        let limit = self.connector.connect_timeout();
+        let opened = timeout(limit, self.connector.connect()).await;
+        let seconds = limit.as_secs();
         let late = |_| ServerProblem::from(&TransportError::Timeout { seconds });
         let opened = opened.map_err(late)??;
         let ClientInfo { name, version } = &self.settings.info;
@@ -66,7 +67,8 @@ impl Server {
             version: version.clone(),
         };
         let handler = Arc::new(ServerHandler::new(self));
-        let session = Session::open(opened.connection, info, handler, opened.offer).await;
+        let offer = (opened.offer, opened.start_limit);
+        let session = Session::open_within(opened.connection, info, handler, offer).await;
         session
             .map(Arc::new)
             .map_err(|error| self.explained_session(&error))

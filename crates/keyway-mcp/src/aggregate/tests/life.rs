@@ -265,6 +265,48 @@ async fn server_that_is_down_at_the_start_shows_the_tools_that_another_process_s
     assert!(refused["error"]["data"]["hint"].is_string(), "{refused}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn program_that_is_fetched_first_answers_within_its_own_limit() {
+    use crate::timeouts::PACKAGE_START_TIMEOUT;
+    let greeting = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+    for (limit, is_waited_for) in [(None, false), (Some(PACKAGE_START_TIMEOUT), true)] {
+        let server = Fake::new("s").tools(&["t"]);
+        let late = Reply::Late(Duration::from_secs(100), greeting.to_owned());
+        server.reply("initialize", late);
+        if let Some(limit) = limit {
+            server.start_limit.set(limit).unwrap();
+        }
+        let mut client = Client::of(&[&server]);
+        let answer = client.call("s__t").await;
+        assert_eq!(answer["result"]["from"] == "s", is_waited_for, "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_server_that_is_used_is_connected_to() {
+    let servers: Vec<_> = ["a", "b", "c"]
+        .map(|name| Fake::new(name).tools(&["t"]))
+        .into();
+    let count = || servers.iter().map(|it| it.connects()).collect::<Vec<_>>();
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        let all: Vec<_> = servers.iter().collect();
+        let mut client = Client::of(&all);
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+        client.request("initialize", params).await;
+        client.request("ping", json!({})).await;
+        client
+            .request("logging/setLevel", json!({"level": "info"}))
+            .await;
+        clients.push(client);
+    }
+    tokio::time::advance(Duration::from_secs(600)).await;
+    settle().await;
+    assert_eq!(count(), [0, 0, 0]);
+    assert_eq!(clients[7].call("b__t").await["result"]["from"], "b");
+    assert_eq!(count(), [0, 1, 0]);
+}
+
 /// Connects as a server does, and ends the aggregate at the moment at which the session is open.
 #[derive(Debug)]
 struct EndsMeanwhile {

@@ -23,6 +23,8 @@ use crate::host::approving::RunApprovals;
 use crate::host::approving::VaultApprovals;
 use crate::host::error::Error;
 #[cfg(feature = "stdio")]
+use crate::host::package_starts::PackageStarts;
+#[cfg(feature = "stdio")]
 use crate::host::places;
 use crate::host::process::ProcessEnvironment;
 #[cfg(feature = "vault")]
@@ -93,6 +95,7 @@ impl HostBuilder {
                 launcher: self.launcher.unwrap_or_else(this_program),
                 isolation: hiding(self.isolation.unwrap_or_default(), &kept),
                 levels: Levels::default(),
+                package_starts: PackageStarts::new(),
             },
             environment: environment.into(),
             variables: VariableSources {
