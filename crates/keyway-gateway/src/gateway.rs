@@ -10,6 +10,7 @@ mod client_message;
 mod client_session;
 mod closing_tasks;
 mod connection_pool;
+mod dormant;
 mod dynamic_connections;
 mod event_streams;
 mod exchange;

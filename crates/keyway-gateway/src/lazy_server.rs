@@ -54,6 +54,9 @@ pub struct LazyServer {
     explainer: std::sync::Mutex<Option<Explainer>>,
     /// Held while a plan is made, so that clients that come together share one.
     approved: Mutex<Cached<Approved<Plan>>>,
+    /// Whether connections are programs that end when they are idle; known after the first.
+    /// `Relaxed`: it guards no other data, and a session that misses it only starts its program.
+    is_idle_program: AtomicBool,
     /// What its first use depended on, where it is watched.
     first_use: OnceLock<Fingerprinted>,
     /// For programs that are started again; empty where they are not.
@@ -158,6 +161,7 @@ impl LazyServer {
             ports: OnceLock::new(),
             explainer: std::sync::Mutex::default(),
             approved: Mutex::new(cached),
+            is_idle_program: AtomicBool::new(false),
             first_use: OnceLock::new(),
             this,
         }
@@ -354,6 +358,7 @@ impl LazyServer {
         let Some(timeout) = timeout else {
             return connection;
         };
+        self.is_idle_program.store(true, Ordering::Relaxed);
         let this = Weak::clone(&self.this);
         let reopen = move || -> BoxFuture<'static, Result<Connection, TransportError>> {
             let this = Weak::clone(&this);
@@ -441,6 +446,10 @@ impl Upstream for LazyServer {
             let opened = approved.open().await.ok()?;
             Some(self.ending_when_idle(&approved, opened.connection))
         })
+    }
+
+    fn may_start_later(&self) -> bool {
+        self.is_idle_program.load(Ordering::Relaxed)
     }
 
     fn connect_as<'a>(

@@ -57,12 +57,26 @@ impl Client {
         assert!(head.starts_with("HTTP/1.1 202 "), "{head}");
     }
 
-    /// Asks something and waits for the answer.
+    /// Asks for a list and waits for the answer.
     pub(crate) fn call(&mut self) {
+        self.ask("tools/list", "{}");
+    }
+
+    /// Calls a tool and waits for the answer.
+    pub(crate) fn call_tool(&mut self, name: &str) {
+        self.ask("tools/call", &format!(r#"{{"name":"{name}"}}"#));
+    }
+
+    /// Asks for a sign of life and waits for it.
+    pub(crate) fn ping(&mut self) {
+        self.ask("ping", "{}");
+    }
+
+    fn ask(&mut self, method: &str, params: &str) {
         self.asked += 1;
         let id = self.asked;
         let (head, body) = self.post(&format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
         ));
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         let is_answer = body.contains(&format!(r#""id":{id},"#)) && body.contains(r#""result":"#);

@@ -31,6 +31,8 @@ pub(super) struct BoundConnection {
     /// Takes the tools that the server lists on it: for a connection to the server itself that no
     /// policy takes tools out of. An aggregate remembers those of its servers by itself.
     pub(super) tool_memory: Option<Arc<dyn ToolMemory>>,
+    /// Whether its program starts at the first request that needs it, on another connection.
+    pub(super) is_dormant: bool,
 }
 
 /// Binds a connection to the server that it goes to.

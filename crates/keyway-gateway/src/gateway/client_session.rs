@@ -16,9 +16,10 @@ use tokio::time::timeout;
 
 use super::binding::{Binding, BoundConnection, Validity};
 use super::client_message::ClientMessage;
+use super::dormant::needs_program;
 use super::list_changed::ListChanged;
 use super::principal::Principal;
-use super::router::Router;
+use super::router::{Router, startable_later};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::upstream_connection::{
@@ -117,7 +118,8 @@ impl SessionOwner {
         }
     }
 
-    /// Opens the first connection, and sends `initialize` there.
+    /// Opens the first connection, and sends `initialize` there. A program that has answered the
+    /// same before is not started yet.
     ///
     /// A server that is down or refuses its credential is served by an aggregate of one, which
     /// answers in its place, has a tool that says what is wrong, and continues with the server when
@@ -128,8 +130,11 @@ impl SessionOwner {
         initialize: &Frame,
         asked: &RequestInfo,
     ) -> io::Result<(Arc<UpstreamConnection>, mpsc::Receiver<Delivery>)> {
-        let account = Some(&self.account);
-        let bound = router.connect(&self.principal, &self.route, account).await;
+        let (principal, route, account) = (&self.principal, &self.route, Some(&self.account));
+        let bound = match router.connect_dormant(principal, route, initialize) {
+            Some(dormant) => dormant,
+            None => router.connect(principal, route, account).await,
+        };
         let is_direct = bound.members.is_none();
         let open = |bound| {
             let (initialize, streams) = (initialize.clone(), Arc::default());
@@ -138,7 +143,7 @@ impl SessionOwner {
         let mut opened = open(bound).await?;
         if opened.has_failed && is_direct && !self.account.was_refused() {
             let failed = CloseOnDrop::new(opened.connection);
-            let bound = router.connect_dynamic(&self.principal, &self.route, account);
+            let bound = router.connect_dynamic(principal, route, account);
             opened = open(bound).await?;
             drop(failed);
         }
@@ -171,12 +176,27 @@ impl ClientSession {
     }
 
     /// Notes the result of `initialize`.
-    pub(super) fn initialized_with(&self, result: &Frame) {
-        let result = InitializeResult::read(result).unwrap_or_default();
+    pub(super) fn initialized_with(&self, answer: &Frame) {
+        let result = InitializeResult::read(answer).unwrap_or_default();
+        self.remember_answer(&self.owner.route, &self.connection(), answer);
         let mut negotiated = lock(&self.negotiated);
         negotiated.list_changed = result.capabilities.map(ListChanged::by).unwrap_or_default();
         let version = result.version.map(RawValue::get);
         negotiated.version = version.filter(|it| it.starts_with('"')).map(Into::into);
+    }
+
+    /// Keeps what a program answered, for the next session of the same client.
+    fn remember_answer(&self, route: &Route, connection: &UpstreamConnection, answer: &Frame) {
+        let principal = &self.owner.principal;
+        let initialize = lock(&self.negotiated).initialize.clone();
+        if let Some(server) = startable_later(principal, route)
+            && let Some(initialize) = initialize
+            && connection.is_direct()
+            && !connection.is_dormant()
+        {
+            let answers = &server.initialize_answers;
+            answers.remember(principal.client(), &initialize, answer);
+        }
     }
 
     /// Returns the current connection.
@@ -206,15 +226,32 @@ impl ClientSession {
         }
     }
 
-    /// Returns the connection to use, after the client was moved if need be; `None` at the end.
+    /// Returns the connection to send a message on, after the client was moved if need be; `None` at
+    /// the end.
+    pub(super) async fn connection_for(
+        self: &Arc<Self>,
+        router: &Arc<Router>,
+        envelope: &Envelope<'_>,
+    ) -> Option<Arc<UpstreamConnection>> {
+        let current = self.connection();
+        if current.is_dormant() && !needs_program(envelope) {
+            let is_valid = self.validity(&router.servers()) != Validity::Expired;
+            return is_valid.then_some(current);
+        }
+        self.reconnect_if_needed(router).await
+    }
+
+    /// Returns a connection whose server runs, after the client was moved if need be; `None` at the
+    /// end.
     pub(super) async fn reconnect_if_needed(
         self: &Arc<Self>,
         router: &Arc<Router>,
     ) -> Option<Arc<UpstreamConnection>> {
+        let connection = self.connection();
         match self.validity(&router.servers()) {
-            Validity::Current => Some(self.connection()),
+            Validity::Current if !connection.is_dormant() => Some(connection),
             Validity::Expired => None,
-            Validity::Reconnect => {
+            Validity::Current | Validity::Reconnect => {
                 let (session, router) = (Arc::clone(self), Arc::clone(router));
                 // In a task of its own, so that it finishes even if the request is dropped.
                 let migration = tokio::spawn(async move {
@@ -226,8 +263,12 @@ impl ClientSession {
         }
     }
 
-    /// Moves the client if need be, unless another task does already.
+    /// Moves the client if need be, unless another task does already. One that has not used its
+    /// program stays where it is.
     pub(super) async fn migrate_in_background(&self, router: &Router) {
+        if self.connection().is_dormant() {
+            return;
+        }
         if let Ok(_migration) = self.migration.try_lock() {
             Box::pin(self.migrate(router)).await;
         }
@@ -266,9 +307,9 @@ impl ClientSession {
         let before = self.connection();
         match self.validity(&router.servers()) {
             _ if self.is_over() => return None,
-            Validity::Current => return Some(before),
+            Validity::Current if !before.is_dormant() => return Some(before),
             Validity::Expired => return None,
-            Validity::Reconnect => {}
+            Validity::Current | Validity::Reconnect => {}
         }
         let sign_out_count = self.owner.account.sign_out_count();
         let was_initialized = self.is_initialized.load(Ordering::Acquire);
@@ -287,13 +328,18 @@ impl ClientSession {
             send_initialized(&connection).await;
         }
         self.sign_out_count.store(sign_out_count, Ordering::Release);
+        let was_dormant = before.is_dormant();
         router.closing.spawn(before.close_when_idle());
         if self.is_over() {
             // The session ended meanwhile, and closed only the old connection.
             connection.close().await;
             return None;
         }
-        let list_changed = lock(&self.negotiated).list_changed;
+        let mut list_changed = lock(&self.negotiated).list_changed;
+        if was_dormant {
+            // Its client has listed nothing yet.
+            list_changed = ListChanged::default();
+        }
         for note in list_changed.changes() {
             connection.streams.note(&note).await;
         }
@@ -320,10 +366,18 @@ impl ClientSession {
                 let bound = router.connect(principal, &route, Some(account)).await;
                 let is_direct = bound.binding.is_some();
                 let bound = self.bound_to_entry(bound, &route);
-                let connection = self.initialize_on(bound, before, is_initialized).await;
+                let connection = self.initialize_on(bound, &route, before, is_initialized);
+                let connection = connection.await;
                 (connection, is_direct)
             };
-            match timeout(CLIENT_INITIALIZE_TIMEOUT, initialize_request).await {
+            let found = timeout(CLIENT_INITIALIZE_TIMEOUT, initialize_request).await;
+            if let Some(server) = route.only()
+                && !matches!(found, Ok((Some(_), true)))
+            {
+                // It does not answer as it did: the next session starts it to find out.
+                server.initialize_answers.forget();
+            }
+            match found {
                 Ok((Some(connection), _)) => return Some(connection),
                 Ok((None, false)) => return None,
                 _ if account.was_refused() => return None,
@@ -335,7 +389,8 @@ impl ClientSession {
         // connect.
         let bound = router.connect_dynamic(principal, &route, Some(account));
         let bound = self.bound_to_entry(bound, &route);
-        self.initialize_on(bound, before, is_initialized).await
+        self.initialize_on(bound, &route, before, is_initialized)
+            .await
     }
 
     /// Binds a connection to the entry, which the session must not outlive.
@@ -350,6 +405,7 @@ impl ClientSession {
     async fn initialize_on(
         &self,
         bound: BoundConnection,
+        route: &Route,
         before: &Arc<UpstreamConnection>,
         is_initialized: bool,
     ) -> Option<Arc<UpstreamConnection>> {
@@ -373,7 +429,10 @@ impl ClientSession {
         let is_accepted = loop {
             match deliveries.recv().await {
                 Some(Delivery::Interim(_)) => {}
-                Some(Delivery::Response(answer, _)) => break negotiated.accepts(&answer),
+                Some(Delivery::Response(answer, _)) => {
+                    self.remember_answer(route, &connection, &answer);
+                    break negotiated.accepts(&answer);
+                }
                 None => break false,
             }
         };

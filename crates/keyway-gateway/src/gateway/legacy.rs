@@ -47,7 +47,7 @@ impl Gateway {
                 "there is no such session",
             );
         };
-        let Some(connection) = client.reconnect_if_needed(&self.router).await else {
+        let Some(connection) = client.connection_for(&self.router, envelope).await else {
             return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
         };
         let Some(asked) = asked(envelope, &message.headers) else {

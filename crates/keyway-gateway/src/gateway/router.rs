@@ -14,7 +14,7 @@ use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_policy::{Policies, guarded};
-use keyway_transport::Connection;
+use keyway_transport::{Connection, Frame};
 use serde_json::value::RawValue;
 
 /// The served servers, and what connections to them need.
@@ -109,9 +109,29 @@ impl Router {
                 binding,
                 members: None,
                 tool_memory,
+                is_dormant: false,
             };
         }
         self.connect_dynamic(principal, route, account)
+    }
+
+    /// Returns a connection that answers `initialize` as the program of the route did before; `None`
+    /// if the server is not a program, or has not answered this client yet.
+    pub(super) fn connect_dormant(
+        &self,
+        principal: &Principal,
+        route: &Route,
+        initialize: &Frame,
+    ) -> Option<BoundConnection> {
+        let server = startable_later(principal, route)?;
+        let answers = &server.initialize_answers;
+        Some(BoundConnection {
+            connection: answers.connect(principal.client(), initialize)?,
+            binding: Some(Binding::new(server, principal, route)),
+            members: None,
+            tool_memory: None,
+            is_dormant: true,
+        })
     }
 
     /// Opens a connection whose members follow the served servers.
@@ -136,8 +156,20 @@ impl Router {
             binding: None,
             members: Some(members),
             tool_memory: None,
+            is_dormant: false,
         }
     }
+}
+
+/// Returns the server of a route if it is a program that may start when it is used.
+pub(super) fn startable_later<'a>(
+    principal: &Principal,
+    route: &'a Route,
+) -> Option<&'a Arc<ServedServer>> {
+    let server = route.only()?;
+    // A service account is looked for when its client comes.
+    let may_wait = server.upstream.may_start_later() && principal.account().is_none();
+    may_wait.then_some(server)
 }
 
 /// Remembers tools where the aggregate that stands in for a server finds them.

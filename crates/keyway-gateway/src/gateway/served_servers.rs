@@ -12,6 +12,8 @@ use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::states::ServerProblem;
 
+use super::dormant::InitializeAnswers;
+
 /// A server that is served.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -28,6 +30,8 @@ pub struct ServedServer {
     pub entry_digest: [u8; 32],
     /// How to reach it.
     pub upstream: Arc<dyn Upstream>,
+    /// What it answered to clients, if it is a program.
+    pub(super) initialize_answers: InitializeAnswers,
 }
 
 impl ServedServer {
@@ -45,6 +49,7 @@ impl ServedServer {
             digest,
             entry_digest: digest,
             upstream,
+            initialize_answers: InitializeAnswers::new(),
         }
     }
 
@@ -93,6 +98,12 @@ pub trait Upstream: Connector {
     /// Cancel safety: dropped when the client goes away. An implementation must drop what it has
     /// opened so far, which kills a child.
     fn open<'a>(&'a self, account: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>>;
+
+    /// Says whether each connection starts a program, which may wait until its client asks for
+    /// something. Known once there was a connection. Must not block.
+    fn may_start_later(&self) -> bool {
+        false
+    }
 
     /// Does what [`Connector::connect`] does, for a conversation that keeps to one account.
     ///

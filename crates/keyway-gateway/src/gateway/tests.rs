@@ -4,6 +4,7 @@ mod backpressure;
 mod client;
 mod client_session;
 mod dashboard;
+mod dormant;
 mod down;
 mod ending;
 mod http_sse;

@@ -58,6 +58,7 @@ pub(super) struct UpstreamConnection {
     link: Arc<dyn Link>,
     binding: Option<Binding>,
     members: Option<AggregateMembers>,
+    is_dormant: bool,
     budget: ByteBudget,
     /// Never held across an await. A request that is removed under it belongs to the remover, so
     /// that an answer, a failure and a client that goes away settle it once.
@@ -168,6 +169,7 @@ impl UpstreamConnection {
             link,
             binding: bound.binding,
             members: bound.members,
+            is_dormant: bound.is_dormant,
             budget: ByteBudget::default(),
             state: Mutex::new(PendingRequests::new()),
             streams,
@@ -274,6 +276,11 @@ impl UpstreamConnection {
     /// Says whether the connection is that of the server itself.
     pub(super) const fn is_direct(&self) -> bool {
         self.members.is_none()
+    }
+
+    /// Says whether its server does not run yet.
+    pub(super) const fn is_dormant(&self) -> bool {
+        self.is_dormant
     }
 
     /// Moves the client to another connection; only pending calls are still answered here.

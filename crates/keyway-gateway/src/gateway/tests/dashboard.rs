@@ -475,11 +475,19 @@ async fn c10_a_form_counts_only_from_our_own_page_with_the_mark_of_its_session()
         Some(pass.at("/s/p/s").as_str())
     );
     assert_eq!(house.done(), ["sign-out s"]);
-    let body = format!("_mark={mark}&digest=abc");
-    house
-        .post(&pass.at("/s/p/s/approve"), &headers, &body)
-        .await;
-    assert_eq!(house.done(), ["approve s abc Yes"]);
+    for (answer, done) in [
+        ("", None),
+        ("&answer=", None),
+        ("&answer=no", None),
+        ("&answer=perhaps", None),
+        ("&answer=yes", Some("approve s abc Yes")),
+        ("&answer=confined", Some("approve s abc Confined")),
+    ] {
+        let body = format!("_mark={mark}&digest=abc{answer}");
+        let path = pass.at("/s/p/s/approve");
+        assert_eq!(house.post(&path, &headers, &body).await.status, 303);
+        assert_eq!(house.done(), Vec::from_iter(done), "{answer:?}");
+    }
     // What is not there is not touched, and looking changes nothing.
     let unknown = house
         .post(&pass.at("/s/p/none/check"), &headers, &right)

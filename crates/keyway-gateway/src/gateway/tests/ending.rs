@@ -155,6 +155,7 @@ async fn an_unused_upstream_connection_is_closed_on_drop() {
             binding,
             members: None,
             tool_memory: None,
+            is_dormant: false,
         };
         let (first, streams) = (frame.clone(), Arc::default());
         let opened =
