@@ -181,6 +181,7 @@ impl Presenter for Terminal {
             if !io::stdin().is_terminal() {
                 return false;
             }
+            ASKING.store(true, Ordering::Relaxed);
             // Reading from a terminal blocks, and other servers continue meanwhile.
             let asked = tokio::task::spawn_blocking(move || {
                 clear();
@@ -189,7 +190,9 @@ impl Presenter for Terminal {
                 let read = io::stdin().lock().read_line(&mut line);
                 read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
             });
-            asked.await.unwrap_or(false)
+            let is_agreed = asked.await.unwrap_or(false);
+            ASKING.store(false, Ordering::Relaxed);
+            is_agreed
         })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use keyway::host::ChildLines;
 use keyway_secret::printable;
 use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar as _;
@@ -68,6 +69,30 @@ impl Waiting {
             is_drawn,
         }
     }
+}
+
+/// Shows the line for `what` while `work` takes long, and what `program` writes.
+///
+/// Cancel safety: dropping the future drops `work` and wipes the line.
+pub(crate) async fn waiting_for<T>(
+    context: &CommandContext,
+    what: String,
+    program: Option<ChildLines>,
+    work: impl Future<Output = T>,
+) -> T {
+    let last = program.map(|lines| -> LastLine { Arc::new(move || lines.last()) });
+    let _waiting = Waiting::start(context, what, last);
+    work.await
+}
+
+/// Says that a server is signed in to, while that takes long.
+pub(crate) fn signing_in(server: &str) -> String {
+    format!("signing in to `{}`", printable(server))
+}
+
+/// Says that a server is asked, while that takes long.
+pub(crate) fn asking(server: &str) -> String {
+    format!("waiting for `{}`", printable(server))
 }
 
 impl Drop for Waiting {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
 
 use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
 
 use keyway_testkit::rig::{End, Settings};
 use keyway_testkit::{Desk, Outcome, Terminal, visit};
@@ -168,6 +169,32 @@ fn the_time_left_is_shown_and_giving_up_leaves_the_old_sign_in() {
         .without_browser(&["call", "s", "echo", "message=x"])
         .run();
     assert_eq!(call.stdout, "Echo: x\n", "{}", call.everything());
+}
+
+#[test]
+fn a_slow_answer_after_the_page_is_waited_for_with_a_line() {
+    let desk = desk();
+    desk.rig
+        .set(|settings| settings.token_delay = Duration::from_secs(2));
+    let person = desk.person();
+    let terminal = Terminal::start(&desk.keyway(&[]), r#""$KEYWAY" login s"#);
+    terminal.wait_for("signing in to `s`");
+    let shown = terminal.end();
+    drop(person);
+    let (_, after) = shown.rsplit_once("signing in to `s`").unwrap();
+    assert!(after.contains("\r\u{1b}[KSigned in to `s`"), "{shown:?}");
+    // The page stands on lines of its own.
+    let page = shown.lines().find(|line| line.starts_with("http://"));
+    assert!(
+        page.is_some_and(|it| !it.contains("signing in")),
+        "{shown:?}"
+    );
+    let (terminal, person) = (
+        Terminal::start(&desk.keyway(&[]), r#""$KEYWAY" rotate s"#),
+        desk.person(),
+    );
+    terminal.wait_for("waiting for `s`");
+    drop((terminal.end(), person));
 }
 
 #[test]

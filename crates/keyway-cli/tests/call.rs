@@ -10,6 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use keyway_testkit::{Folder, Keyway, Outcome, PATIENCE, Terminal, eventually};
+use serde_json::{Map, Value, json};
 
 /// A server in a few lines: `echo` answers, `wait` tells progress and then nothing any more.
 const SERVER: &str = r##"#!/bin/sh
@@ -64,7 +65,11 @@ fn a_wait_shows_a_line_with_what_the_program_says_and_wipes_it() {
     );
     let entry = r#"{"mcpServers": {"slow": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#;
     let folder = Folder::with_entries(entry).executable("server.sh", &slow);
-    for words in ["tools slow --trust", "call slow echo message=x --trust"] {
+    for words in [
+        "tools slow --trust",
+        "call slow echo message=x --trust",
+        "probe slow --trust",
+    ] {
         let call = keyway(&folder);
         let terminal = Terminal::start(&call, &format!("\"$KEYWAY\" {words}"));
         terminal.wait_for("waiting for `slow`");
@@ -74,8 +79,60 @@ fn a_wait_shows_a_line_with_what_the_program_says_and_wipes_it() {
         assert!(after.contains("\r\u{1b}[K"), "{shown:?}");
     }
     // Elsewhere than on a terminal there is no such line.
-    let outcome = keyway(&folder).args(["tools", "slow", "--trust"]).run();
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    for command in ["tools", "probe"] {
+        let outcome = keyway(&folder).args([command, "slow", "--trust"]).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    }
+}
+
+#[test]
+fn a_list_of_several_servers_shows_what_their_programs_say() {
+    let slow = SERVER.replacen("while read", "echo 'Unpacking' >&2; sleep 2\nwhile read", 1);
+    let entry = r#"{"mcpServers": {"one": {"command": "${HOST_PLUGIN_ROOT}/server.sh"},
+        "two": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#;
+    let folder = Folder::with_entries(entry).executable("server.sh", &slow);
+    let terminal = Terminal::start(&keyway(&folder), "\"$KEYWAY\" tools --trust");
+    terminal.wait_for("waiting for servers");
+    terminal.wait_for("s: Unpacking");
+    assert!(terminal.end().contains("echo"));
+}
+
+/// What stands in for `npx` counts how many of its kind fetch at once, and takes a while for it.
+#[test]
+fn package_runners_fetch_a_few_at_a_time() {
+    let runner = SERVER.replacen(
+        "while read",
+        "mkdir \"$PLACE/$2\"; ls \"$PLACE\" | wc -l >> \"$PLACE.counts\"; sleep 0.4; rmdir \"$PLACE/$2\"\nwhile read",
+        1,
+    );
+    let folder = Folder::new().executable("bin/npx", &runner);
+    folder.put("fetching/.keep", "");
+    std::fs::remove_file(folder.at("fetching/.keep")).unwrap();
+    let place = folder.at("fetching").to_str().unwrap().to_owned();
+    let entry = |at: usize| {
+        let args = json!(["-y", format!("package-{at}")]);
+        let entry = json!({"command": "npx", "args": args, "env": {"PLACE": place}});
+        (format!("s{at}"), entry)
+    };
+    let count = 12;
+    let entries: Map<String, Value> = (0..count).map(entry).collect();
+    folder.put(".mcp.json", json!({"mcpServers": entries}).to_string());
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", folder.at("bin").display());
+    let outcome = keyway(&folder)
+        .env("PATH", path)
+        .args(["tools", "--trust"])
+        .run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let counts = folder.read("fetching.counts");
+    let counts: Vec<usize> = counts
+        .lines()
+        .map(|line| line.trim().parse().unwrap())
+        .collect();
+    assert_eq!(counts.len(), count);
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let most = counts.iter().max().unwrap();
+    assert!((2..=processors.max(2)).contains(most), "{counts:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
+use crate::waiting::{signing_in, waiting_for};
 
 /// Add a server of your own, sign in to it, and add it to MCP clients
 ///
@@ -170,7 +171,8 @@ impl Add {
                 return Ok(Exit::Done);
             }
             let name = printable(server);
-            match sign_in_if_needed(&approved, None).await {
+            let signing = sign_in_if_needed(&approved, None);
+            match waiting_for(context, signing_in(server), None, signing).await {
                 Ok(SignInOutcome::Unneeded) => {
                     context.print_aside("no sign-in is needed\n");
                     Ok(Exit::Done)

@@ -29,7 +29,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::signals::Interrupts;
 use crate::timeouts::{CLOSE_AFTER_TIMEOUT, CLOSE_TIMEOUT};
-use crate::waiting::{LastLine, Waiting};
+use crate::waiting::{LastLine, Waiting, asking};
 
 /// Call a tool
 #[derive(Debug, Args)]
@@ -244,7 +244,7 @@ fn asked(
         let approved = server
             .approved(context, &lines.listen(&host), reach)
             .await?;
-        let what = format!("waiting for `{}`", printable(approved.server()));
+        let what = asking(approved.server());
         let last: LastLine = Arc::new(move || lines.last());
         let _waiting = Waiting::until(news, context, what, Some(last));
         converse(&approved, work).await

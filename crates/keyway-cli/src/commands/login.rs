@@ -20,6 +20,7 @@ use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::arguments::server::{ServerArg, all, by_oauth};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::waiting::{asking, signing_in, waiting_for};
 
 /// Sign in to a server
 #[derive(Debug, Args)]
@@ -99,7 +100,8 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
             return login.preview(&approved, context).await;
         }
         if login.from_stdin {
-            sign_in_with(&approved, given::read()?).await?;
+            let trying = sign_in_with(&approved, given::read()?);
+            waiting_for(context, asking(approved.server()), None, trying).await?;
             let text = login.signed_in(approved.server(), approved.stored_sign_in()?.as_ref());
             context.print(&text, Exit::Done)?;
             return Ok(Exit::Done);
@@ -130,7 +132,8 @@ impl Login {
         if !confirm(context, &approved, &to)? {
             return Ok(Exit::Done);
         }
-        approved.sign_in(self.scopes.clone()).await?;
+        let signing = approved.sign_in(self.scopes.clone());
+        waiting_for(context, signing_in(approved.server()), None, signing).await?;
         print_moved(context, approved.server(), approved.move_sign_in(&to)?)
     }
 
@@ -141,7 +144,8 @@ impl Login {
         context: &CommandContext,
     ) -> Result<Exit, CliError> {
         let server = approved.server();
-        let text = match sign_in_if_needed(approved, self.scopes.clone()).await? {
+        let signing = sign_in_if_needed(approved, self.scopes.clone());
+        let text = match waiting_for(context, signing_in(server), None, signing).await? {
             SignInOutcome::Unneeded => self.unneeded(server),
             _ => self.signed_in(server, approved.stored_sign_in()?.as_ref()),
         };
@@ -196,7 +200,8 @@ impl Login {
             let method = approved.method();
             return Err(Error::NotOAuth { server, method }.into());
         };
-        let found = oauth.dry_run(self.scopes.clone()).await;
+        let looking = oauth.dry_run(self.scopes.clone());
+        let found = waiting_for(context, asking(&server), None, looking).await;
         let found = found.map_err(|error| Error::SignIn {
             server: server.clone(),
             error,

@@ -12,6 +12,7 @@ use crate::arguments::hidden;
 use crate::arguments::server::{ServerArgs, by_oauth, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::waiting::waiting_for;
 
 /// Sign out of servers: close sessions, revoke and delete tokens
 #[derive(Debug, Args)]
@@ -63,7 +64,8 @@ pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, Cli
         let mut outcomes = Vec::new();
         for name in names {
             let plan = plugin.plan_sign_out(&name)?;
-            let done = plan.sign_out().await?;
+            let what = format!("signing out of `{}`", printable(&name));
+            let done = waiting_for(context, what, None, plan.sign_out()).await?;
             let missing = plan.missing_variables().to_vec();
             outcomes.push(Outcome {
                 name,

@@ -21,6 +21,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::table::Table;
 use crate::vault::open_vault;
+use crate::waiting::{asking, waiting_for};
 
 /// Set which tools clients of the gateway may see and call
 ///
@@ -178,12 +179,14 @@ fn look(
         let host = reach.host(context, SignInPolicy::default())?;
         let (plugin, name) = ServerArg::from(OsString::from(server)).load(&host, reach)?;
         let name = server_name(&plugin, name.as_deref())?;
-        let found = examine(&plugin, &name).await?;
+        let examining = examine(&plugin, &name);
+        let found = waiting_for(context, asking(&name), None, examining).await?;
         let offer = found.as_ref().and_then(|found| found.offer.as_ref());
         let mut tools = offer.into_iter().flat_map(|offer| &offer.tools);
         let digest = tools.find_map(|raw| ToolDigest::named(raw, tool).map(|it| (raw, it)));
         let Some((raw, digest)) = digest else {
-            let what = "the server does not list that tool now; `keyway tools` says what it lists";
+            let what =
+                "the server does not list that tool now; `keyway tools SERVER` says what it lists";
             return Err(CliError::Usage { what });
         };
         context.print(&format!("{}\n", printable(raw.get())), Exit::Done)?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use keyway::examination::list_anything;
 use keyway::health::Health;
+use keyway::host::ChildLines;
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -16,6 +17,7 @@ use crate::error::CliError;
 use crate::report::failure::{Failure, chain};
 use crate::report::table::Table;
 use crate::report::to_text;
+use crate::waiting::{asking, waiting_for};
 
 /// Check a server's health endpoint, then list its tools
 #[derive(Debug, Args)]
@@ -37,13 +39,19 @@ pub(crate) struct Probe {
 pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, CliError> {
     let (name, health, decided) = super::block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
+        let lines = ChildLines::default();
         let server = arguments
             .server
-            .approved(context, &host, &arguments.reach)
+            .approved(context, &lines.listen(&host), &arguments.reach)
             .await?;
-        let health = server.health().await.map_err(CliError::from);
-        let decided = list_anything(&server).await.map_err(CliError::from);
-        Ok((server.server().to_owned(), Row::of_health(health), decided))
+        let probing = async {
+            let health = server.health().await.map_err(CliError::from);
+            let decided = list_anything(&server).await.map_err(CliError::from);
+            (Row::of_health(health), decided)
+        };
+        let what = asking(server.server());
+        let (health, decided) = waiting_for(context, what, Some(lines), probing).await;
+        Ok((server.server().to_owned(), health, decided))
     })?;
     let exit = decided.as_ref().map_or_else(CliError::exit, |_| Exit::Done);
     let connect = match &decided {

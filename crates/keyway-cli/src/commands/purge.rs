@@ -14,6 +14,7 @@ use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::vault::folders;
+use crate::waiting::waiting_for;
 
 /// Sign out and remove everything that Keyway stores
 ///
@@ -75,7 +76,8 @@ pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, C
 fn sign_out(context: &CommandContext) -> Result<(), CliError> {
     super::block_on(async {
         let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
-        for error in host.sign_out_everywhere().await? {
+        let what = "signing out".to_owned();
+        for error in waiting_for(context, what, None, host.sign_out_everywhere()).await? {
             context.print_aside(&format!("note: {error}\n"));
         }
         Ok(())

@@ -11,6 +11,7 @@ use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::waiting::waiting_for;
 
 /// Remove servers of your own, from every client too
 #[derive(Debug, Args)]
@@ -65,10 +66,11 @@ pub(crate) fn run(arguments: &Remove, context: &CommandContext) -> Result<Exit, 
         let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
         let plugin = own_plugin::load(&host)?;
         for name in &names {
+            let what = format!("signing out of `{}`", printable(name));
             // A server that cannot be reached is signed out here all the same.
             if let Ok(plan) = plugin.plan_sign_out(name)
                 && plan.oauth().is_some()
-                && let Err(error) = plan.sign_out().await
+                && let Err(error) = waiting_for(context, what, None, plan.sign_out()).await
             {
                 context.print_aside(&format!("note: {error}\n"));
             }

@@ -22,6 +22,7 @@ use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::waiting::{asking, signing_in, waiting_for};
 
 /// Replace a server's credential; the old one stays until the new one works
 #[derive(Debug, Args)]
@@ -79,10 +80,17 @@ async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Ex
         method: server.method(),
     };
     let oauth: OAuth = server.oauth().ok_or_else(not_oauth)?;
-    let what = match oauth.renew().await {
+    let what = match waiting_for(context, asking(&name), None, oauth.renew()).await {
         Ok(()) => "has a new token",
         Err(error) if error.is_transient() => return Err(failed(error).into()),
-        Err(_) => match sign_in_if_needed(server, None).await? {
+        Err(_) => match waiting_for(
+            context,
+            signing_in(&name),
+            None,
+            sign_in_if_needed(server, None),
+        )
+        .await?
+        {
             SignInOutcome::Unneeded => {
                 let text = format!("`{}` {UNNEEDED}\n", printable(&name));
                 context.print(&text, Exit::Done)?;
@@ -91,7 +99,7 @@ async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Ex
             _ => "is signed in again",
         },
     };
-    let found = list_anything(server).await?;
+    let found = waiting_for(context, asking(&name), None, list_anything(server)).await?;
     let text = format!("`{}` {what}: {}\n", printable(&name), found.summary());
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
@@ -117,7 +125,8 @@ async fn value(
         .plugin(Arc::clone(plugin.loaded()))
         .plan(server.server())?;
     let with_new = plan.approve().await?;
-    let found = list_anything(&with_new).await;
+    let listing = list_anything(&with_new);
+    let found = waiting_for(context, asking(server.server()), None, listing).await;
     let found = found.map_err(|error| CliError::NotRotated {
         server: printable(server.server()),
         source: Box::new(error.into()),

@@ -22,7 +22,7 @@ use crate::error::CliError;
 use crate::report::failure::Failure;
 use crate::report::table::Table;
 use crate::tool_names;
-use crate::waiting::{LastLine, Waiting};
+use crate::waiting::{asking, waiting_for};
 
 /// List what servers offer
 #[derive(Debug, Args)]
@@ -101,10 +101,8 @@ pub(crate) fn run(
             let plan = plugin.plan(only)?;
             tell_notes(context, &plan);
             let server = plan.approve().await?;
-            let what = format!("waiting for `{}`", printable(only));
-            let last: LastLine = Arc::new(move || lines.last());
-            let _waiting = Waiting::start(context, what, Some(last));
-            let items = kind.list(&server).await?;
+            let listing = kind.list(&server);
+            let items = waiting_for(context, asking(only), Some(lines), listing).await?;
             kind.remember(plugin.loaded(), only, &items);
             return Ok(Answer::One(items));
         }
@@ -131,8 +129,8 @@ pub(crate) fn run(
                 (at, Listed { name, items })
             });
         }
-        let _waiting = Waiting::start(context, "waiting for servers".to_owned(), None);
-        let mut lists = work.join_all().await;
+        let what = "waiting for servers".to_owned();
+        let mut lists = waiting_for(context, what, Some(lines), work.join_all()).await;
         lists.sort_by_key(|(at, _)| *at);
         for (_, list) in &lists {
             if let Ok(items) = &list.items {

@@ -15,6 +15,7 @@ use crate::arguments::connect::{ConnectArgs, SignInPolicy, plan};
 use crate::commands::block_on;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::waiting::{asking, waiting_for};
 
 /// The flags of a migration that asks servers.
 #[derive(Debug, Args)]
@@ -63,7 +64,8 @@ impl Trial<'_> {
                     continue;
                 }
                 let ready = plan(&tried, Some(server))?.approved_before()?;
-                let found = list_anything(&ready).await;
+                let listing = list_anything(&ready);
+                let found = waiting_for(self.context, asking(server), None, listing).await;
                 let found = found.map_err(|error| refused(server, error.into()))?;
                 text.push_str(&format!("`{name}` was tested: {}\n", found.summary()));
             }
@@ -86,7 +88,9 @@ impl Trial<'_> {
                 host
             };
             let plan = plan(&host.plugin(after), Some(server))?;
-            let offered = plan.approve().await?.offers_oauth().await;
+            let approved = plan.approve().await?;
+            let offered = approved.offers_oauth();
+            let offered = waiting_for(self.context, asking(server), None, offered).await;
             offered.map_err(|error| {
                 let server = server.to_owned();
                 CliError::from(Error::SignIn { server, error })
