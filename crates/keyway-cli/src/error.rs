@@ -356,7 +356,7 @@ impl CliError {
             Self::Install(
                 InstallError::NameTaken { .. } | InstallError::OtherPluginsName { .. },
             ) => Some(
-                "use `--as NAME`, or `--replace`; `keyway uninstall` restores it".to_owned(),
+                "use `--as NAME`, or `--replace`; `keyway uninstall CLIENT` restores it".to_owned(),
             ),
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())

@@ -10,7 +10,7 @@ use keyway_clients::clients::Client;
 use keyway_clients::install::Installation;
 use keyway_clients::new_server::NewServer;
 use keyway_clients::own_entries::OWN_PLUGIN;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, shell_word};
 use keyway_transport::Reply;
 use tokio::time::timeout;
 
@@ -161,7 +161,10 @@ impl Dashboard {
         let notice = match self.blocking(move |it| it.revoke(&of)).await {
             Some(Ok(true)) => Notice::Good(format!("The token of {name} was revoked.")),
             Some(Ok(false)) => Notice::Good(format!("There is no token of {name} any more.")),
-            Some(Err(error)) => bad(error.to_string(), "run `keyway token revoke`"),
+            Some(Err(error)) => {
+                let hint = format!("run `keyway token revoke {}`", shell_word(&name));
+                bad(error.to_string(), &hint)
+            }
             None => return pages::not_found(browser),
         };
         self.sessions.tell(browser.cookie(), notice);
@@ -352,8 +355,11 @@ impl Dashboard {
                     .await
             }
             Some(Err(error)) => {
-                let hint = "remove or rename that entry, or use `keyway install --as NAME`";
-                self.see_client(browser, name, bad(error.to_string(), hint))
+                let client = shell_word(name);
+                let hint = format!(
+                    "remove or rename that entry, or use `keyway install {client} SERVER --as NAME`"
+                );
+                self.see_client(browser, name, bad(error.to_string(), &hint))
             }
             None => pages::not_found(browser),
         }

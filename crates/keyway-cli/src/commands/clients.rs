@@ -120,7 +120,7 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
     };
     let entries = found.iter().flat_map(|it| &it.entries);
     if entries.clone().any(is_open) && context.verbosity != Verbosity::Quiet {
-        text.push_str("\nkeyway adopt takes over the entries that are remote or a bridge\n");
+        text.push_str("\n`keyway adopt` takes over the entries that are remote or a bridge\n");
     }
     text
 }

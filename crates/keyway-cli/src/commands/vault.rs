@@ -255,7 +255,7 @@ fn restore(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
     for sign_in in restored.outdated {
         let sign_in = printable(&sign_in);
         text.push_str(&format!(
-            "{sign_in} was renewed or ended since; sign in again: `keyway login`\n"
+            "{sign_in} was renewed or ended since; sign in again: `keyway login SERVER`\n"
         ));
     }
     if let Some(path) = restored.previous {

@@ -18,6 +18,36 @@ type Row = (
 /// commands, the one that was run.
 const FOLLOWED: &[Row] = &[
     (
+        "add",
+        &["add", "https://h.example/mcp"],
+        "own_servers.rs",
+        "server_is_added_signed_in_and_in_clients_at_once_and_goes_again",
+    ),
+    (
+        "add X",
+        &["add", "https://h.example/mcp"],
+        "own_servers.rs",
+        "server_is_added_signed_in_and_in_clients_at_once_and_goes_again",
+    ),
+    (
+        "add X X --header X",
+        &["add", "s", "https://h.example/mcp", "--header", "X-Key"],
+        "own_servers.rs",
+        "key_of_a_header_goes_to_the_vault_and_to_the_server",
+    ),
+    (
+        "adopt",
+        &["adopt"],
+        "own_servers.rs",
+        "everything_is_adopted_once_secrets_go_to_the_vault_and_every_byte_comes_back",
+    ),
+    (
+        "call X X X",
+        &["call", "s", "echo", "message=x"],
+        "call.rs",
+        "arguments_arrive_in_the_types_that_the_tool_asks_for",
+    ),
+    (
         "check",
         &["check"],
         "check.rs",
@@ -36,13 +66,31 @@ const FOLLOWED: &[Row] = &[
         "the_document_of_a_client_names_the_address_that_it_is_for",
     ),
     (
+        "clients",
+        &["clients"],
+        "own_servers.rs",
+        "list_says_what_holds_a_secret_what_is_broken_and_what_does_not_count",
+    ),
+    (
         "demo --check",
         &["demo", "--check"],
         "demo.rs",
         "check_signs_in_calls_every_server_and_sees_a_token_renewed",
     ),
     (
+        "doctor",
+        &["doctor"],
+        "doctor/whole.rs",
+        "nothing_is_sent_before_it_is_approved",
+    ),
+    (
         "doctor --bundle report.tar",
+        &["doctor", "--bundle", "report.tar"],
+        "doctor/bundle.rs",
+        "a_bundle_holds_what_a_report_needs_and_no_value_in_any_encoding",
+    ),
+    (
+        "doctor --bundle",
         &["doctor", "--bundle", "report.tar"],
         "doctor/bundle.rs",
         "a_bundle_holds_what_a_report_needs_and_no_value_in_any_encoding",
@@ -66,10 +114,70 @@ const FOLLOWED: &[Row] = &[
         "a_log_for_the_operator_is_written_by_the_command_that_is_named",
     ),
     (
+        "embed allow X",
+        &["embed", "allow", "editor"],
+        "control.rs",
+        "approving_needs_the_digest_that_was_shown_and_a_host_allowed_on_a_terminal",
+    ),
+    (
+        "embed list",
+        &["embed", "list"],
+        "control.rs",
+        "approving_needs_the_digest_that_was_shown_and_a_host_allowed_on_a_terminal",
+    ),
+    (
+        "embed revoke",
+        &["embed", "revoke", "editor"],
+        "control.rs",
+        "approving_needs_the_digest_that_was_shown_and_a_host_allowed_on_a_terminal",
+    ),
+    (
+        "env list",
+        &["env", "list"],
+        "env.rs",
+        "a_value_is_in_no_output_no_file_and_no_argument",
+    ),
+    (
         "env set X",
         &["env", "set", "N"],
         "env.rs",
         "a_kept_variable_counts_after_the_environment_and_the_file",
+    ),
+    (
+        "explain",
+        &["explain"],
+        "explain.rs",
+        "every_code_that_is_listed_has_its_page",
+    ),
+    (
+        "explain X",
+        &["explain", "auth-rejected"],
+        "explain.rs",
+        "every_code_that_is_listed_has_its_page",
+    ),
+    (
+        "headers X --direct",
+        &["headers", "s", "--direct"],
+        "headers.rs",
+        "access_token_goes_out_only_where_the_person_switched_that_on",
+    ),
+    (
+        "headers X --no-direct",
+        &["headers", "s", "--no-direct"],
+        "headers.rs",
+        "access_token_goes_out_only_where_the_person_switched_that_on",
+    ),
+    (
+        "headers X --renew",
+        &["headers", "s", "--renew"],
+        "headers.rs",
+        "revoked_token_stays_revoked_until_the_person_renews_it",
+    ),
+    (
+        "help --all",
+        &["help", "--all"],
+        "explain.rs",
+        "help_shows_ten_commands_and_the_rest_in_groups_when_asked_for_all",
     ),
     (
         "help X",
@@ -82,6 +190,24 @@ const FOLLOWED: &[Row] = &[
         &["install", "claude-code"],
         "install.rs",
         "every_client_gets_exactly_one_entry_and_gives_it_back",
+    ),
+    (
+        "install X --all",
+        &["install", "claude-code", "--all"],
+        "install.rs",
+        "where_there_are_several_servers_it_says_how_to_name_one_or_all",
+    ),
+    (
+        "install X --mcp-remote",
+        &["install", "claude-code", "--mcp-remote"],
+        "install.rs",
+        "a_bridge_is_pointed_out_and_stays_without_the_flag",
+    ),
+    (
+        "install X X --as X",
+        &["install", "claude-code", "s", "--as", "other"],
+        "install.rs",
+        "another_plugins_server_of_the_same_name_is_refused_or_gets_a_name",
     ),
     (
         "login X",
@@ -114,13 +240,31 @@ const FOLLOWED: &[Row] = &[
         "a_scope_that_is_missing_is_named_and_agreeing_to_it_works",
     ),
     (
+        "login own",
+        &["login", "own:s"],
+        "own_servers.rs",
+        "server_is_added_signed_in_and_in_clients_at_once_and_goes_again",
+    ),
+    (
         "logout X",
         &["logout", "s"],
         "logout.rs",
         "a_refresh_token_that_could_not_be_revoked_is_told_and_revoked_by_the_next_logout",
     ),
     (
+        "logs X",
+        &["logs", "s"],
+        "logs.rs",
+        "lines_of_a_server_are_kept_redacted_and_shown",
+    ),
+    (
         "migrate command",
+        &["migrate", "env"],
+        "migrate.rs",
+        "line_with_another_value_is_a_conflict_and_the_literal_stays",
+    ),
+    (
+        "migrate env",
         &["migrate", "env"],
         "migrate.rs",
         "line_with_another_value_is_a_conflict_and_the_literal_stays",
@@ -138,6 +282,18 @@ const FOLLOWED: &[Row] = &[
         "an_encrypted_key_is_opened_by_a_variable_that_is_named",
     ),
     (
+        "open",
+        &["open"],
+        "dashboard/main.rs",
+        "open_asks_the_gateway_of_the_same_user_and_its_link_works_once",
+    ),
+    (
+        "open --socket X",
+        &["open", "--socket", "s.sock"],
+        "dashboard/main.rs",
+        "open_asks_the_gateway_of_the_same_user_and_its_link_works_once",
+    ),
+    (
         "readme",
         &["readme"],
         "readme.rs",
@@ -148,6 +304,12 @@ const FOLLOWED: &[Row] = &[
         &["readme", "--write"],
         "readme.rs",
         "check_fails_until_the_section_is_up_to_date",
+    ),
+    (
+        "remove X",
+        &["remove", "s"],
+        "own_servers.rs",
+        "server_is_added_signed_in_and_in_clients_at_once_and_goes_again",
     ),
     (
         "resources X",
@@ -162,6 +324,30 @@ const FOLLOWED: &[Row] = &[
         "a_value_in_the_vault_is_replaced_once_the_new_one_works",
     ),
     (
+        "run",
+        &["run", "s"],
+        "run.rs",
+        "a_running_client_uses_a_sign_in_that_another_process_made",
+    ),
+    (
+        "serve",
+        &["serve"],
+        "serve.rs",
+        "c10_the_token_goes_no_further_and_opens_its_own_plugin_alone",
+    ),
+    (
+        "serve --events X",
+        &["serve", "--events", "f"],
+        "events.rs",
+        "each_kind_is_told_where_it_happens_and_none_holds_a_secret",
+    ),
+    (
+        "service uninstall",
+        &["service", "uninstall"],
+        "service.rs",
+        "a_service_starts_with_its_first_client_and_comes_back_after_a_kill",
+    ),
+    (
         "status",
         &["status"],
         "status.rs",
@@ -172,6 +358,30 @@ const FOLLOWED: &[Row] = &[
         &["status", "--config", "."],
         "hints.rs",
         "every_hint_of_the_table_says_what_helps_and_not_what_does_not",
+    ),
+    (
+        "token list",
+        &["token", "list"],
+        "serve.rs",
+        "a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin",
+    ),
+    (
+        "token new --name X",
+        &["token", "new", "--name", "n"],
+        "serve.rs",
+        "a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin",
+    ),
+    (
+        "token revoke",
+        &["token", "revoke", "n"],
+        "serve.rs",
+        "a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin",
+    ),
+    (
+        "token revoke X",
+        &["token", "revoke", "n"],
+        "serve.rs",
+        "a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin",
     ),
     (
         "tools X",
@@ -190,6 +400,30 @@ const FOLLOWED: &[Row] = &[
         &["trust", "grant", "s"],
         "doctor/whole.rs",
         "nothing_is_sent_before_it_is_approved",
+    ),
+    (
+        "trust grant X --config X",
+        &["trust", "grant", "s", "--config", "p"],
+        "install.rs",
+        "only_what_waits_for_approval_is_named_and_in_words_for_a_shell",
+    ),
+    (
+        "uninstall X",
+        &["uninstall", "claude-code"],
+        "install.rs",
+        "every_client_gets_exactly_one_entry_and_gives_it_back",
+    ),
+    (
+        "vault backup X",
+        &["vault", "backup", "f"],
+        "vault.rs",
+        "a_copy_is_restored_after_the_vault_was_lost_as_the_hint_says",
+    ),
+    (
+        "vault import X",
+        &["vault", "import", "s"],
+        "moving.rs",
+        "a_sign_in_moves_to_a_container_and_leaves_this_vault",
     ),
     (
         "vault key",
@@ -236,16 +470,19 @@ const FOLLOWED: &[Row] = &[
 ];
 
 /// Where hints are written.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 8] = [
+    "keyway-cli/src",
     "keyway-code/src/table.rs",
     "keyway-store/src/error.rs",
     "keyway-vault/src",
     "keyway-auth/src",
     "keyway/src/diagnosis",
+    "keyway-dashboard/src",
+    "keyway-gateway/src",
 ];
 
 /// What stands behind the name of the program and is not a command.
-const PROSE: [&str; 1] = ["processes"];
+const PROSE: [&str; 3] = ["cannot", "dashboard", "processes"];
 
 #[test]
 fn every_command_that_a_hint_names_is_followed_by_a_test() {
@@ -265,7 +502,7 @@ fn every_command_that_a_hint_names_is_followed_by_a_test() {
             found += 1;
         }
     }
-    assert!(found > 60, "{found}");
+    assert!(found > 150, "{found}");
     for ((command, _, file, test), is_used) in FOLLOWED.iter().zip(used) {
         assert!(is_used, "no hint names `keyway {command}`");
         let text = crates.join("keyway-cli/tests").join(file);
@@ -292,11 +529,16 @@ fn is_written(row: &str, words: &[String]) -> bool {
     starts && words.len() >= row.len() && !has_more
 }
 
-/// Finds commands in the text of a source file, outside of comments and tests.
+/// Finds commands in the text of a source file, outside of comments, tests and examples in helps.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.starts_with("//"));
+    let mut is_example = false;
+    let lines = text.lines().map(str::trim).filter(|line| {
+        let is_first = line.contains("after_help = ");
+        let is_left_out = is_example || is_first;
+        is_example = is_left_out && !line.trim_end_matches([')', ']', ',']).ends_with('"');
+        !is_left_out && !line.starts_with("//")
+    });
     // A string that continues on the next line.
     let text = lines.collect::<Vec<_>>().join(" ").replace("\\ ", "");
     let commands = text.split("keyway ").skip(1).map(words);
@@ -311,7 +553,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
 fn words(rest: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in rest.split(' ') {
-        let end = word.find(['"', '`', ',', ';', ':', ')']);
+        let end = word.find(['"', '`', ',', ';', ':', ')', '\\', '<']);
         let whole = end.map_or(word, |end| word.get(..end).unwrap_or_default());
         let is_value = whole.starts_with(|it: char| it.is_ascii_uppercase() || it == '{');
         match whole {

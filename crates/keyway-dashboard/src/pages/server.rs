@@ -189,8 +189,8 @@ fn variables(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
     };
     Some(html!(
         "<section class=\"{}\" id=\"variables\"><h2>Your variables</h2>{}\
-         <p class=\"hint\">A value goes to the vault, as by <code>keyway env set</code>, and is never \
-         shown again.</p></section>\n",
+         <p class=\"hint\">A value goes to the vault, as by <code>keyway env set NAME</code>, and is \
+         never shown again.</p></section>\n",
         class,
         forms,
     ))

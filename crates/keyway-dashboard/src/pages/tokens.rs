@@ -54,8 +54,8 @@ pub(super) fn page(
          <details><summary>It is for a job without a person</summary>\
          <div class=\"field\"><label for=\"token-account\">Account</label>\
          <p class=\"hint\" id=\"token-account-hint\">A service account uses the sign-in of this \
-         account, as given to <code>keyway login --account</code>, and no other. It opens one server \
-         and asks no person.</p>\
+         account, as given to <code>keyway login SERVER --account NAME</code>, and no other. It opens \
+         one server and asks no person.</p>\
          <input id=\"token-account\" name=\"account\" maxlength=\"64\" autocomplete=\"off\" \
          aria-describedby=\"token-account-hint\"></div></details>\
          <div class=\"buttons\"><button class=\"main\" name=\"do\" value=\"new\">Make token</button>\

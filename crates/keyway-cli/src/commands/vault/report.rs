@@ -249,8 +249,8 @@ pub(super) fn repaired(repaired: &Repaired) -> String {
     text.push_str(&format!("the damaged vault is `{previous}`\n"));
     if !repaired.lost.is_empty() {
         text.push_str(
-            "\nhint: sign in (`keyway login`), approve (`keyway trust grant`) and set variables \
-             (`keyway env set`) again for what is gone\n",
+            "\nhint: sign in (`keyway login SERVER`), approve (`keyway trust grant SERVER`) and set \
+             variables (`keyway env set NAME`) again for what is gone\n",
         );
     }
     text
