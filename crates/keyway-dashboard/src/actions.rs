@@ -83,12 +83,14 @@ impl Dashboard {
             Action::SignOut => self.backend.sign_out(id).await.map(Some),
             Action::Approve => {
                 let digest = field(fields, "digest").unwrap_or_default();
-                let answer = match field(fields, "answer") {
-                    Some("confined") => Answer::Confined,
-                    _ => Answer::Yes,
-                };
-                let approved = self.backend.approve(id, digest, answer).await;
-                approved.map(|()| Some(words::approved(answer).to_owned()))
+                // A form without an answer is a no.
+                match Answer::from_text(field(fields, "answer").unwrap_or_default()) {
+                    Answer::No => Ok(Some(words::NOT_APPROVED.to_owned())),
+                    answer => {
+                        let approved = self.backend.approve(id, digest, answer).await;
+                        approved.map(|()| Some(words::approved(answer).to_owned()))
+                    }
+                }
             }
             Action::Record => {
                 let (backend, server) = (Arc::clone(&self.backend), id.clone());
@@ -128,7 +130,7 @@ impl Dashboard {
     ) -> Reply {
         let answer = Answer::from_text(field(fields, "answer").unwrap_or_default());
         if answer == Answer::No {
-            let words = "Nothing was approved.".to_owned();
+            let words = words::NOT_APPROVED.to_owned();
             self.sessions.tell(browser.cookie(), Notice::Good(words));
             return answers::see(&format!("{}/", browser.base()));
         }

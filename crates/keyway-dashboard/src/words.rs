@@ -71,6 +71,9 @@ pub(super) const fn approved(answer: Answer) -> &'static str {
     }
 }
 
+/// Says that a person said no, or nothing.
+pub(super) const NOT_APPROVED: &str = "Nothing was approved.";
+
 /// Says what the answer `confined` means.
 pub(super) const CONFINED: &str = "Confined, its programs see system folders, the plugin and its \
     data, and nothing else of yours unless config.toml grants it.";

@@ -187,7 +187,7 @@ fn no_byte_of_a_page_a_stream_or_a_cookie_is_confidential() {
         let page = house.get(&path, &pass);
         let (_, digest) = page.split_once("name=\"digest\" value=\"").unwrap();
         let digest = digest.split_once('"').unwrap().0;
-        let body = format!("_mark={mark}&digest={digest}");
+        let body = format!("_mark={mark}&digest={digest}&answer=yes");
         let answer = house.post(&format!("{path}/approve"), &pass, &body);
         assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
         all.push_str(&answer);
@@ -266,7 +266,7 @@ fn an_approval_counts_only_for_what_was_shown() {
     let house = House::start("x");
     let pass = house.enter(&house.open());
     let mark = house.mark(&pass);
-    let body = format!("_mark={mark}&digest={}", "0".repeat(64));
+    let body = format!("_mark={mark}&digest={}&answer=yes", "0".repeat(64));
     house.post("/s/p/local/approve", &pass, &body);
     let page = house.get("/s/p/local", &pass);
     assert!(page.contains("has changed since it was shown"), "{page}");

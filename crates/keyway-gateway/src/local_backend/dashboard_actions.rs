@@ -89,7 +89,10 @@ impl DashboardBackend for LocalBackend {
             let Some(backend) = self.myself.upgrade() else {
                 return Ok(None);
             };
-            let Some(turn) = self.records.begin(server) else {
+            // A server that was just added is being looked at: the click waits for that, and is not
+            // lost.
+            let turn = timeout(SIGN_IN_PAGE_TIMEOUT, self.records.begin_next(server));
+            let Ok(Some(turn)) = turn.await else {
                 return Ok(None);
             };
             let id = server.clone();

@@ -121,6 +121,22 @@ impl ServerRecords {
         })
     }
 
+    /// Begins to work on a server once no other task does; `None` if one asks a person by then.
+    ///
+    /// Cancel safety: dropping the future begins nothing.
+    pub(super) async fn begin_next(self: &Arc<Self>, id: &ServerId) -> Option<Turn> {
+        // Before the first look, so that no end of other work is missed.
+        let mut changes = self.changes();
+        loop {
+            if let Some(turn) = self.begin(id) {
+                return Some(turn);
+            }
+            if self.asks(id) || !changes.changed().await {
+                return None;
+            }
+        }
+    }
+
     /// Notes how a server is; the tools that it had stay known if it does not answer any more.
     pub(super) fn note(&self, id: &ServerId, mut seen: Seen) {
         self.change(id, |record| {
@@ -230,6 +246,29 @@ mod tests {
         assert!(records.knows(&id()));
         drop(turn);
         assert!(records.begin(&id()).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_sign_in_waits_until_a_look_at_the_server_has_ended() {
+        let records = Arc::new(ServerRecords::default());
+        let look = records.begin(&id()).unwrap();
+        let id = id();
+        let next = records.begin_next(&id);
+        tokio::pin!(next);
+        assert!(is_pending_now(next.as_mut()).await);
+        drop(look);
+        let turn = next.await;
+        assert!(turn.is_some());
+        // A question that stands already is what the person wants to see.
+        records.ask(&id, consent("a"));
+        assert!(records.begin_next(&id).await.is_none());
+    }
+
+    async fn is_pending_now(mut it: std::pin::Pin<&mut impl Future>) -> bool {
+        std::future::poll_fn(|context| {
+            std::task::Poll::Ready(it.as_mut().poll(context).is_pending())
+        })
+        .await
     }
 
     fn consent(issuer: &str) -> Consent {
