@@ -98,6 +98,20 @@ impl Folder {
         Ok(Self { path, fd })
     }
 
+    /// Makes a folder and opens it in a way that files can be made in it, and it cannot be synced.
+    #[cfg(test)]
+    pub(crate) fn without_sync(path: &Path) -> Self {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .unwrap();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).unwrap();
+        let path = path.to_owned();
+        Self { path, fd }
+    }
+
     /// Returns where the folder is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -67,7 +67,7 @@ pub(super) fn make(data: &Folder, config: &Folder, sources: &KeySources) -> Resu
             close(connection)
         })
         .and_then(|()| match data.publish(&draft, connection::NAME) {
-            Ok(()) => data.sync().map(|()| true),
+            Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(VaultError::file(
                 "create",
@@ -76,6 +76,9 @@ pub(super) fn make(data: &Folder, config: &Folder, sources: &KeySources) -> Resu
             )),
         });
     if matches!(made, Ok(true)) {
+        // The vault is there from now on, so its key stays whatever happens. If a crash may still
+        // take the vault, the key stays pending: one with its name would say that a vault was lost.
+        data.sync()?;
         return locator.settle(&record);
     }
     drop(data.remove(&draft));

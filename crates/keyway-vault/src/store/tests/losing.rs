@@ -178,3 +178,15 @@ fn vault_that_cannot_be_changed_can_be_read() {
     assert!(vault.lock().obstacle.is_none(), "there is room again");
     assert_eq!(value(&trust(&vault), "a").unwrap(), b"2");
 }
+
+/// What was made stays, so the key that opens it must stay as well.
+#[test]
+fn a_vault_whose_folder_cannot_be_synced_keeps_its_key() {
+    let home = Home::new();
+    let config = Folder::open(&home.folders.config).unwrap();
+    let data = Folder::without_sync(&home.folders.data);
+    let error = create::make(&data, &config, &KeySources::default()).unwrap_err();
+    assert!(error.to_string().contains("cannot sync"), "{error}");
+    assert!(Vault::exists(&home.folders).unwrap());
+    trust(&home.open()).put("a", b"1").unwrap();
+}
