@@ -36,6 +36,7 @@ impl PackageStarts {
     /// Waits for a place ahead of a start, so that the wait does not count as part of it.
     ///
     /// Cancel safety: dropping the future leaves the queue.
+    #[cfg(all(feature = "callback", feature = "vault"))]
     pub(super) async fn reserve(&self) -> Self {
         let place = self.place().await;
         Self {
@@ -145,6 +146,7 @@ mod tests {
         }
     }
 
+    #[cfg(all(feature = "callback", feature = "vault"))]
     #[tokio::test]
     async fn a_place_that_was_waited_for_ahead_serves_one_start() {
         let starts = PackageStarts::with_places(1);
