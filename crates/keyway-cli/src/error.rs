@@ -21,6 +21,8 @@ use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::ListenError;
+use keyway_gateway::people::IssuerError;
+use keyway_gateway::public_listener::PublicListenError;
 use keyway_gateway::traces::TraceSettingsError;
 use keyway_mcp::schema::PairError;
 use keyway_policy::IssueError;
@@ -157,6 +159,12 @@ pub(crate) enum CliError {
     /// Nothing can be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Nothing is listened on for other machines.
+    #[error(transparent)]
+    PublicListen(#[from] PublicListenError),
+    /// An issuer of people cannot be used.
+    #[error("`[gateway.people]` in `config.toml` cannot be used")]
+    People(#[from] IssuerError),
     /// Nothing can be told to the service manager.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -208,6 +216,7 @@ impl CliError {
             Self::Usage { .. }
             | Self::Pair(_)
             | Self::Listen(ListenError::NotLoopback { .. })
+            | Self::PublicListen(PublicListenError::NotProtected { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::OneOrAll { .. }
@@ -247,7 +256,7 @@ impl CliError {
             Self::Convert(_) => Code::NotConverted,
             Self::UnknownTool { .. } => Code::UnknownTool,
             Self::BadArguments { .. } => Code::BadArguments,
-            Self::Settings(_) => Code::InvalidSetting,
+            Self::Settings(_) | Self::People(_) => Code::InvalidSetting,
             Self::NoPassphrase { .. } => Code::UnresolvedVariable,
             Self::Arguments { .. } => Code::UnreadableFile,
             Self::Demo(_) => Code::DemoFailed,
@@ -255,6 +264,7 @@ impl CliError {
             Self::Usage { .. }
             | Self::Pair(_)
             | Self::Listen(ListenError::NotLoopback { .. })
+            | Self::PublicListen(PublicListenError::NotProtected { .. })
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::OneOrAll { .. }
@@ -268,6 +278,7 @@ impl CliError {
             | Self::Migrate(_)
             | Self::Install(_)
             | Self::Listen(_)
+            | Self::PublicListen(_)
             | Self::Service(_)
             | Self::Ask(_)
             | Self::Traces(_)
@@ -350,6 +361,11 @@ impl CliError {
                 "write `--server {word}` for the server, `./{word}` for the plugin"
             )),
             Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
+            Self::PublicListen(PublicListenError::NotProtected { .. }) => Some(
+                "listen on 127.0.0.1, or set `public_url` and either `tls_certificate` and \
+                 `tls_key` or `trusted_proxies` in `[gateway]` of `config.toml`"
+                    .to_owned(),
+            ),
             Self::SystemLimit { .. } => Some(Code::SystemLimit.hint().to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),

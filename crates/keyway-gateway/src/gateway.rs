@@ -1,8 +1,9 @@
 //! The local gateway: Streamable HTTP in both protocol eras, in front of the servers of plugins.
 //!
-//! Closed by default. A request has to name this machine, come from no foreign page, and show a
-//! gateway token that opens the server it asks for; then one client is one connection to a server,
-//! as on pipes, and bytes pass through. The gateway token is not sent to servers.
+//! Closed by default. A request has to name this machine or the public address, come from no foreign
+//! page, and show a gateway token that opens the server it asks for, or a person's access token; then
+//! one client is one connection to a server, as on pipes, and bytes pass through. Neither token is
+//! sent to servers.
 
 mod batch;
 mod binding;
@@ -37,15 +38,16 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Envelope, Inbound, Reply, Service};
+use keyway_transport::{Connection, Envelope, Inbound, Peer, Reply, Service};
 use tokio::time::{Instant, interval};
 
 pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
+use self::guard::Door;
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
-use self::principal::{Principal, TokenTable};
+use self::principal::{PersonPrincipal, Principal, PrincipalId, TokenTable, bearer};
 use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
@@ -54,6 +56,7 @@ pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
 use crate::control::Control;
+use crate::people::People;
 use crate::timeouts::MAINTENANCE_INTERVAL;
 use keyway_dashboard::Dashboard;
 use keyway_dashboard::activity::{self, Activity, Outcome, RequestRecorder};
@@ -63,6 +66,7 @@ use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
+use keyway_people::TokenError;
 use keyway_policy::{Policies, TokenReader, TokenUses};
 
 /// The gateway.
@@ -76,6 +80,7 @@ pub struct Gateway {
     dashboard: Option<Arc<Dashboard>>,
     control: Option<Arc<Control>>,
     readiness: Readiness,
+    people: Option<Arc<People>>,
 }
 
 impl Gateway {
@@ -91,6 +96,7 @@ impl Gateway {
             dashboard: None,
             control: None,
             readiness: Readiness::default(),
+            people: None,
         }
     }
 
@@ -127,6 +133,13 @@ impl Gateway {
     #[must_use]
     pub fn with_dashboard(mut self, dashboard: Arc<Dashboard>) -> Self {
         self.dashboard = Some(dashboard);
+        self
+    }
+
+    /// Lets people in who have an access token, at the public address as well.
+    #[must_use]
+    pub fn with_people(mut self, people: Arc<People>) -> Self {
+        self.people = Some(people);
         self
     }
 
@@ -250,8 +263,11 @@ impl Gateway {
             self.tokens.uses.store_if_due().await;
             // Also what was connecting while the servers changed, and could not be looked at then.
             self.drop_stale();
+            if let Some(people) = &self.people {
+                people.forget_gone();
+            }
             self.sessions
-                .close_expired(&self.tokens, &self.router.closing);
+                .close_expired(|id| self.may_stay(id), &self.router.closing);
             if ticks.is_multiple_of(TICKS_PER_KEEP_ALIVE) {
                 self.sessions.keep_alive();
             }
@@ -284,14 +300,56 @@ impl Gateway {
         let _unstored = tokio::task::spawn_blocking(move || uses.store()).await;
     }
 
+    /// Says whether a principal that has sessions may still use them.
+    fn may_stay(&self, id: PrincipalId) -> bool {
+        match id {
+            PrincipalId::SameUser => true,
+            PrincipalId::Token(hash) => self.tokens.has(hash),
+            PrincipalId::Person(digest) => {
+                let people = self.people.as_ref();
+                people.is_some_and(|people| people.may_stay(digest))
+            }
+        }
+    }
+
+    /// Finds out who sends a request, or answers it.
+    async fn principal(&self, request: &Inbound) -> Result<Principal, Reply> {
+        if request.peer == Peer::SameUser {
+            return Ok(Principal::SameUser);
+        }
+        let token = bearer(&request.headers);
+        let Some(people) = &self.people else {
+            let principal = match token {
+                Some(token) => self.tokens.principal(token).await,
+                None => None,
+            };
+            return principal.ok_or_else(reply::token_missing);
+        };
+        match token {
+            None => Err(people.refuse(None)),
+            Some(token) if People::is_candidate(token) => match people.verify(token).await {
+                Ok(found) => {
+                    let person = PersonPrincipal::new(found.person, found.is_admin);
+                    Ok(Principal::Person(Arc::new(person)))
+                }
+                Err(error) => Err(people.refuse(Some(&error))),
+            },
+            Some(token) => {
+                let principal = self.tokens.principal(token).await;
+                principal.ok_or_else(|| people.refuse(Some(&TokenError::NotThreeParts)))
+            }
+        }
+    }
+
     fn session_count(&self) -> usize {
         self.sessions.count()
     }
 
     async fn handle(&self, request: Inbound) -> Reply {
-        if !guard::is_ours(request.peer, &request.uri, &request.headers) {
+        let public = self.people.as_ref().map(|people| people.origin());
+        let Some(door) = guard::door(request.peer, (&request.uri, &request.headers), public) else {
             return reply::forbidden();
-        }
+        };
         let path = request.uri.path();
         if path == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
@@ -299,17 +357,27 @@ impl Gateway {
         if path == "/readyz" {
             return self.readiness.reply();
         }
-        if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
+        if let Some(people) = &self.people
+            && request.method == Method::GET
+            && let Some(document) = people.metadata(path)
+        {
+            return document;
+        }
+        // What is for the person of this machine stays on it.
+        let is_local = door == Door::Local;
+        let dashboard = self.dashboard.as_ref().filter(|_| is_local);
+        if let Some(dashboard) = dashboard.filter(|_| Dashboard::is_own(path)) {
             return dashboard.answer(request).await;
         }
-        if let Some(control) = self.control.as_ref().filter(|_| Control::is_own(path)) {
+        let control = self.control.as_ref().filter(|_| is_local);
+        if let Some(control) = control.filter(|_| Control::is_own(path)) {
             return control.answer(request).await;
         }
-        let principal = self.tokens.principal(request.peer, &request.headers);
-        let Some(principal) = principal.await else {
-            return reply::token_missing();
+        let principal = match self.principal(&request).await {
+            Ok(principal) => principal,
+            Err(refusal) => return refusal,
         };
-        if path == "/metrics" {
+        if path == "/metrics" && is_local {
             if !principal.opens_all() {
                 return reply::token_too_narrow();
             }

@@ -1,6 +1,7 @@
 //! A server that is planned, approved and connected when a client first needs it.
 
 mod cached;
+mod person;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use keyway_mcp::session::{OfferedEras, SessionError};
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::timeouts::CONNECT_TIMEOUT;
 use keyway_mcp::tool_memory::ToolMemory;
+use keyway_people::Person;
 use keyway_secret::{Secret, printable, shell_word};
 use keyway_transport::TransportError;
 use tokio::sync::Mutex;
@@ -477,6 +479,14 @@ impl Upstream for LazyServer {
             let connected = approved.open().await.map_err(|error| error.problem())?;
             Ok(Opened::new(connected.connection, connected.offer))
         })
+    }
+
+    fn connect_person<'a>(
+        &'a self,
+        person: &'a Person,
+        pin: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        Box::pin(self.open_for(person, pin))
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {

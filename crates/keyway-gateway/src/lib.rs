@@ -11,6 +11,8 @@ pub mod gateway;
 mod history;
 pub mod lazy_server;
 pub mod local_backend;
+pub mod people;
+pub mod public_listener;
 pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;

@@ -24,6 +24,16 @@ pub(crate) const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// crashed, or only looked. Its server may be a process of its own.
 pub(crate) const SESSION_UNUSED_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
+/// How long the sessions of a person are kept after the last access token has ended, so that its
+/// client can bring the next.
+pub(crate) const PERSON_GRACE: Duration = Duration::from_secs(15 * 60);
+
+/// How long a client of another machine may take to agree on a key.
+pub(crate) const TLS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long to wait after a connection that could not be accepted.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// How long a revoked gateway token may still be used.
 pub(crate) const TOKEN_CACHE_TIME: Duration = Duration::from_secs(1);
 

@@ -78,8 +78,8 @@ pub use self::pipe::{PipeReader, PipeWriter, ReadBytes, WriteBytes, socket_pipes
 pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};
 #[cfg(feature = "serve")]
 pub use self::serve::{
-    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade,
-    UpgradedStream, serve,
+    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, RemoteConnections, Reply,
+    Service, Upgrade, UpgradedStream, serve,
 };
 #[cfg(feature = "stdio")]
 pub use self::stdio::StdioServer;

@@ -35,7 +35,7 @@ use self::timeout_stream::{ActivityClock, TimeoutStream};
 use crate::timeouts::SHUTDOWN_TIMEOUT;
 
 pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply, Upgrade};
-pub use self::sockets::{ListenError, Listener, Peer};
+pub use self::sockets::{ListenError, Listener, Peer, RemoteConnections};
 pub use self::upgraded::UpgradedStream;
 
 /// The addresses of both ends of a connection, theirs first.
@@ -99,27 +99,20 @@ async fn accept(
             };
             let accepted = listener.accept().await;
             while open.try_join_next().is_some() {}
-            let peer = accepted.peer();
             let (service, last) = (Arc::clone(&service), last.clone());
+            let addresses = match &accepted {
+                Accepted::Tcp(stream, _) => stream.peer_addr().ok().zip(stream.local_addr().ok()),
+                Accepted::Unix(..) => None,
+            };
+            let (from, end) = ((accepted.peer(), addresses), (place, last));
             match accepted {
                 Accepted::Tcp(stream, _) => {
-                    let addresses = stream.peer_addr().ok().zip(stream.local_addr().ok());
-                    open.spawn(serve_connection(
-                        stream,
-                        (peer, addresses),
-                        service,
-                        (place, last),
-                    ));
+                    open.spawn(serve_connection(stream, from, service, end))
                 }
-                Accepted::Unix(stream) => {
-                    open.spawn(serve_connection(
-                        stream,
-                        (peer, None),
-                        service,
-                        (place, last),
-                    ));
+                Accepted::Unix(stream, _) => {
+                    open.spawn(serve_connection(stream, from, service, end))
                 }
-            }
+            };
         }
     };
     // Dropping `accepting` loses at most a connection that was accepted and not begun.

@@ -14,6 +14,7 @@ mod keys;
 mod names;
 #[cfg(feature = "settings-file")]
 mod parse;
+mod people;
 #[cfg(feature = "settings-file")]
 mod read;
 #[cfg(feature = "settings-file")]
@@ -42,6 +43,7 @@ pub use self::keys::{Key, Kind, SECTIONS, Section};
 pub use self::names::names;
 #[cfg(feature = "settings-file")]
 pub use self::parse::Parsed;
+pub use self::people::{ClaimSetting, PeopleSettings, PublicAddress, TlsFiles};
 #[cfg(feature = "settings-file")]
 pub use self::read::{SettingsRefusal, read};
 pub use self::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
@@ -60,7 +62,7 @@ pub struct Settings {
     pub oauth: OAuth,
     /// `[servers."plugin:server"]`: what concerns one server, by its whole id.
     pub servers: BTreeMap<String, ServerSettings>,
-    /// `[gateway]`: how long programs run.
+    /// `[gateway]`: how long programs run, and who may use it from where.
     pub gateway: GatewaySettings,
     /// `[vault]`: the database that keeps sign-ins.
     pub vault: VaultSettings,
@@ -90,7 +92,7 @@ pub struct VaultSettings {
     pub ca_file: Option<PathBuf>,
 }
 
-/// How long the gateway keeps the programs of stdio servers.
+/// How long the gateway keeps the programs of stdio servers, and who may use it from where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GatewaySettings {
@@ -98,6 +100,10 @@ pub struct GatewaySettings {
     pub idle_minutes: Option<u16>,
     /// The whole ids of servers whose programs do not end.
     pub keep_running: Vec<String>,
+    /// Where it is reached from other machines; `None` for this machine alone.
+    pub public: Option<PublicAddress>,
+    /// `[gateway.people]`: which people may use it; `None` for none.
+    pub people: Option<PeopleSettings>,
 }
 
 impl GatewaySettings {

@@ -3,13 +3,14 @@
 mod opener;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use keyway::events::Events;
 use keyway::host::record_places;
+use keyway::settings::PublicAddress;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
@@ -21,6 +22,8 @@ use keyway_gateway::gateway::{
     Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
+use keyway_gateway::people::People;
+use keyway_gateway::public_listener;
 use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_policy::{Policies, TokenStore, TokenUses};
@@ -49,7 +52,8 @@ use crate::vault::folders;
 
 /// Serve plugins over HTTP to the clients on this machine
 ///
-/// Listens on the loopback interface and on private Unix sockets only.
+/// Listens on the loopback interface and on private Unix sockets only, unless `config.toml` protects
+/// an address for people on other machines.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -61,7 +65,7 @@ pub(crate) struct Serve {
     /// Plugin folders or files [default: `--config`]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Loopback address to listen on; port 0 picks a free port
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
     listen: SocketAddr,
     /// Unix socket for processes of the same user, which need no token [default: `gateway.sock` in
@@ -109,19 +113,19 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault, policies)?);
+        let gateway = with_people(gateway, backend.host())?;
         let gateway = Arc::new(watching(gateway, database, &backend));
         backend.set_gateway(&gateway);
-        let listeners = arguments.listeners(context)?;
+        let listeners = arguments.listeners(backend.host(), context)?;
         let sharing = arguments.share(&gateway, &vault)?;
-        let port = listeners.iter().find_map(Listener::port);
-        let port = port.unwrap_or_else(|| arguments.listen.port());
+        let port = arguments.port(&listeners);
         dashboard.listens_at(port);
         record_port(context, port)?;
         let opener = Opener::of(&listeners)?;
         dashboard.opened_by(opener.reopening());
         context.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
         if context.verbosity != Verbosity::Quiet {
-            tell(context, &routes, port);
+            tell(context, &routes, (port, public_address(backend.host())));
             invite(context, &dashboard, &opener);
         }
         service_manager::tell(service_manager::State::Ready);
@@ -210,6 +214,21 @@ fn with_administration(
     let (vault, uses) = (Arc::clone(vault), Arc::clone(uses));
     let administration = Administration::new(vault, uses, place, machine);
     Ok(dashboard.with_administration(Arc::new(administration)))
+}
+
+/// Returns where people reach the gateway; without people no client could come from elsewhere.
+fn public_address(host: &Host) -> Option<&PublicAddress> {
+    let settings = &host.settings().gateway;
+    let public = settings.public.as_ref();
+    public.filter(|_| settings.people.is_some())
+}
+
+/// Lets the people of the settings in.
+fn with_people(gateway: Gateway, host: &Host) -> Result<Gateway, CliError> {
+    Ok(match People::of(&host.settings().gateway, host.http())? {
+        Some(people) => gateway.with_people(Arc::new(people)),
+        None => gateway,
+    })
 }
 
 /// Makes the control API of this gateway.
@@ -305,12 +324,31 @@ impl Serve {
         Ok(Some(tokio::spawn(sharing).abort_handle()))
     }
 
-    fn listeners(&self, context: &CommandContext) -> Result<Vec<Listener>, CliError> {
+    /// Returns the port for clients of this machine.
+    fn port(&self, listeners: &[Listener]) -> u16 {
+        let port = listeners.iter().find_map(Listener::port);
+        port.unwrap_or_else(|| self.listen.port())
+    }
+
+    /// Listens where it was told: on this machine, or for others as well if the settings protect
+    /// that.
+    fn addresses(&self, public: Option<&PublicAddress>) -> Result<Vec<Listener>, CliError> {
+        let Some(public) = public.filter(|_| !self.listen.ip().is_loopback()) else {
+            return Ok(vec![Listener::loopback(self.listen)?]);
+        };
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Ok(vec![
+            public_listener::listen(self.listen, public)?,
+            Listener::loopback(local)?,
+        ])
+    }
+
+    fn listeners(&self, host: &Host, context: &CommandContext) -> Result<Vec<Listener>, CliError> {
         let inherited = service_manager::inherited()?;
         if !inherited.is_empty() {
             return Ok(inherited);
         }
-        let mut listeners = vec![Listener::loopback(self.listen)?];
+        let mut listeners = self.addresses(public_address(host))?;
         let own = folders()?;
         let usual = own.runtime.join("gateway.sock");
         let path = self.socket.as_ref().unwrap_or(&usual);
@@ -355,12 +393,19 @@ fn require_names_apart(plugins: &[(PathBuf, Plugin)]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn tell(context: &CommandContext, routes: &[String], port: u16) {
+fn tell(
+    context: &CommandContext,
+    routes: &[String],
+    (port, public): (u16, Option<&PublicAddress>),
+) {
     let mut text = String::new();
     for route in routes {
         text.push_str(&format!("  http://127.0.0.1:{port}{}\n", printable(route)));
     }
     text.push_str("Clients need a gateway token: keyway token new --name NAME\n");
+    if let Some(public) = public {
+        text.push_str(&format!("People sign in at: {}\n", public.resource()));
+    }
     context.print_aside(&text);
 }
 

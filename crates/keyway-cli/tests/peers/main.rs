@@ -23,6 +23,7 @@ mod model;
 mod more_clients;
 mod over_ssh;
 mod parsers;
+mod people;
 mod sdks;
 mod tools;
 mod wrong_type;

@@ -18,6 +18,7 @@ use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::tool_memory::ToolMemory;
+use keyway_people::Person;
 use keyway_policy::{GuardedConnector, Policies};
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
@@ -33,23 +34,28 @@ struct DynamicConnection {
     principal: Principal,
     route: Route,
     account: Option<AccountPin>,
-    /// The connector of the only server, if the client has just one.
-    pinned: Option<Arc<PinnedUpstream>>,
+    /// The connectors of servers that are reached with one account: of the only one, if the client
+    /// has just one, and of all for a person.
+    pinned: Vec<Arc<PinnedUpstream>>,
     /// The connectors of servers that have a policy for the client.
     guards: Vec<Arc<GuardedConnector>>,
 }
 
-/// A server reached with the account that one session or one token is bound to.
+/// A server reached with the account that one session or one token is bound to, or for a person.
 #[derive(Debug)]
 struct PinnedUpstream {
     upstream: Arc<dyn Upstream>,
     account: Option<AccountPin>,
     /// The account of a token for a job without a person.
     service: Option<String>,
+    person: Option<Person>,
 }
 
 impl Connector for PinnedUpstream {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, ServerProblem>> {
+        if let Some(person) = &self.person {
+            return self.upstream.connect_person(person, self.account.as_ref());
+        }
         match (&self.service, &self.account) {
             (Some(service), account) => self.upstream.connect_service(service, account.as_ref()),
             (None, Some(account)) => self.upstream.connect_as(account),
@@ -66,9 +72,10 @@ impl Connector for PinnedUpstream {
     }
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
-        // A job cannot sign in, and must not make a person do so.
+        // A job cannot sign in, and must not make a person do so; neither may a person of another
+        // machine make the person of this one.
         let port = self.upstream.sign_in_port();
-        port.filter(|_| self.service.is_none())
+        port.filter(|_| self.service.is_none() && self.person.is_none())
     }
 
     fn explainer(&self) -> Option<Explainer> {
@@ -76,7 +83,9 @@ impl Connector for PinnedUpstream {
     }
 
     fn tool_memory(&self) -> Option<&dyn ToolMemory> {
-        self.upstream.tool_memory()
+        // What one person is listed is not for another.
+        let memory = self.upstream.tool_memory();
+        memory.filter(|_| self.person.is_none())
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {
@@ -98,7 +107,7 @@ impl DynamicConnections {
         // here nor by `adapt`.
         let servers = servers();
         let mut members = members(&servers, principal, route);
-        let pinned = pinned(&mut members, &servers, (principal, account), None);
+        let pinned = pinned(&mut members, &servers, (principal, account), &[]);
         let guards = guard(&mut members, principal, policies, &[]);
         let (connection, members) = aggregate_with_members(members, settings);
         all.retain(|it| !it.members.is_over());
@@ -126,42 +135,50 @@ impl DynamicConnections {
         for it in all.iter_mut() {
             let mut members = members(servers, &it.principal, &it.route);
             let owner = (&it.principal, it.account.as_ref());
-            it.pinned = pinned(&mut members, servers, owner, it.pinned.take());
+            it.pinned = pinned(&mut members, servers, owner, &it.pinned);
             it.guards = guard(&mut members, &it.principal, policies, &it.guards);
             it.members.replace(members);
         }
     }
 }
 
-/// Pins the only member to one account. `before` is reused if it still leads to the same upstream,
-/// so that the member keeps its connection. A client of several servers is not pinned; a service
-/// account always has one.
+/// Pins the only member to one account, or all members to a person. Those of `before` are reused if
+/// they still lead to the same upstream, so that the member keeps its connection. A client of several
+/// servers is not pinned otherwise; a service account always has one.
 fn pinned(
     members: &mut [Member],
     servers: &[Arc<ServedServer>],
     (principal, account): (&Principal, Option<&AccountPin>),
-    before: Option<Arc<PinnedUpstream>>,
-) -> Option<Arc<PinnedUpstream>> {
-    let service = principal.account();
-    if account.is_none() && service.is_none() {
-        return None;
+    before: &[Arc<PinnedUpstream>],
+) -> Vec<Arc<PinnedUpstream>> {
+    let (service, person) = (principal.account(), principal.person());
+    let is_one = members.len() == 1 && (account.is_some() || service.is_some());
+    if !is_one && person.is_none() {
+        return Vec::new();
     }
-    let [member] = members else {
-        return None;
-    };
-    let id = member.server_id.as_ref()?;
-    let is_it = |it: &&Arc<ServedServer>| it.plugin == id.0 && it.name == id.1;
-    let upstream = &servers.iter().find(is_it)?.upstream;
-    let before = before.filter(|pinned| Arc::ptr_eq(&pinned.upstream, upstream));
-    let pinned = before.unwrap_or_else(|| {
-        Arc::new(PinnedUpstream {
-            upstream: Arc::clone(upstream),
-            account: account.cloned(),
-            service: service.map(str::to_owned),
-        })
-    });
-    member.connector = Arc::clone(&pinned) as Arc<dyn Connector>;
-    Some(pinned)
+    let mut all = Vec::new();
+    for member in members {
+        let id = member.server_id.as_ref();
+        let is_it =
+            |it: &&Arc<ServedServer>| id.is_some_and(|id| it.plugin == id.0 && it.name == id.1);
+        let Some(server) = servers.iter().find(is_it) else {
+            continue;
+        };
+        let upstream = &server.upstream;
+        let mut known = before.iter();
+        let known = known.find(|pinned| Arc::ptr_eq(&pinned.upstream, upstream));
+        let pinned = known.cloned().unwrap_or_else(|| {
+            Arc::new(PinnedUpstream {
+                upstream: Arc::clone(upstream),
+                account: account.cloned(),
+                service: service.map(str::to_owned),
+                person: person.cloned(),
+            })
+        });
+        member.connector = Arc::clone(&pinned) as Arc<dyn Connector>;
+        all.push(pinned);
+    }
+    all
 }
 
 /// Puts policies in front of the members that have one for the client. Those of `before` are reused

@@ -5,30 +5,63 @@ use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Uri};
 use keyway_transport::Peer;
 
-/// Says whether a request names us and comes from no foreign page.
-pub(super) fn is_ours(peer: Peer, uri: &Uri, headers: &HeaderMap) -> bool {
-    let Peer::Loopback { port } = peer else {
-        // No browser gets to a socket file, and no name leads there.
-        return !headers.contains_key(ORIGIN);
-    };
-    let authority = uri.authority().map(|authority| authority.as_str());
-    let has_host = headers.contains_key(HOST);
-    let names_us = match (authority, has_host) {
-        (None, false) => false,
-        (authority, has_host) => {
-            authority.is_none_or(|authority| is_host(authority, port))
-                && (!has_host || only(headers, &HOST).is_some_and(|host| is_host(host, port)))
-        }
-    };
-    names_us && has_no_foreign_origin(headers, port)
+/// By which name a request reached us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    /// By a name that leads to this machine from itself, or by the socket.
+    Local,
+    /// By the public address of the settings.
+    Public,
 }
 
-fn has_no_foreign_origin(headers: &HeaderMap, port: u16) -> bool {
-    if !headers.contains_key(ORIGIN) {
-        return true;
+/// Says by which name a request reached us; `None` if by none of ours, or from a foreign page.
+/// `public` is the origin of the public address, if there is one.
+pub(super) fn door(
+    peer: Peer,
+    (uri, headers): (&Uri, &HeaderMap),
+    public: Option<&str>,
+) -> Option<Door> {
+    if peer == Peer::SameUser {
+        // No browser gets to a socket file, and no name leads there.
+        return (!headers.contains_key(ORIGIN)).then_some(Door::Local);
     }
-    let host = only(headers, &ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
-    host.is_some_and(|host| is_host(host, port))
+    if let Peer::Loopback { port } = peer {
+        let is_page = |origin: &str| {
+            let host = origin.strip_prefix("http://");
+            host.is_some_and(|host| is_host(host, port))
+        };
+        if names(uri, headers, |host| is_host(host, port)) && is_from(headers, is_page) {
+            return Some(Door::Local);
+        }
+    }
+    // A proxy on this machine passes requests for the public address on.
+    let public = public?;
+    let (scheme, authority) = public.split_once("://")?;
+    let is_public = |host: &str| {
+        let usual = if scheme == "https" { ":443" } else { ":80" };
+        let bare = host.strip_suffix(usual).unwrap_or(host);
+        bare.eq_ignore_ascii_case(authority)
+    };
+    let is_page = |origin: &str| origin.eq_ignore_ascii_case(public);
+    (names(uri, headers, is_public) && is_from(headers, is_page)).then_some(Door::Public)
+}
+
+/// Says whether everything that names the host of a request names one of ours.
+fn names(uri: &Uri, headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> bool {
+    let authority = uri.authority().map(|authority| authority.as_str());
+    let has_host = headers.contains_key(HOST);
+    match (authority, has_host) {
+        (None, false) => false,
+        (authority, has_host) => {
+            authority.is_none_or(&is_ours)
+                && (!has_host || only(headers, &HOST).is_some_and(&is_ours))
+        }
+    }
+}
+
+/// Says whether a request is from no page, or from one of ours.
+fn is_from(headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> bool {
+    !headers.contains_key(ORIGIN) || only(headers, &ORIGIN).is_some_and(is_ours)
 }
 
 fn is_host(text: &str, port: u16) -> bool {
@@ -60,7 +93,50 @@ mod tests {
         for (name, value) in pairs {
             headers.append(name, value.parse().unwrap());
         }
-        is_ours(GUEST, &uri.parse().unwrap(), &headers)
+        let found = door(GUEST, (&uri.parse().unwrap(), &headers), None);
+        found == Some(Door::Local)
+    }
+
+    #[test]
+    fn b6_the_public_address_is_us_by_its_own_name_alone() {
+        let judge = |peer, pairs: &[(HeaderName, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(name, value.parse().unwrap());
+            }
+            door(
+                peer,
+                (&"/mcp".parse().unwrap(), &headers),
+                Some("https://gateway.example"),
+            )
+        };
+        for host in ["gateway.example", "GATEWAY.example", "gateway.example:443"] {
+            assert_eq!(judge(GUEST, &[(HOST, host)]), Some(Door::Public), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "gateway.example:80",
+            "gateway.example:5399",
+            "gateway.example.evil.example",
+            "a.gateway.example",
+            "a@gateway.example",
+            "",
+        ] {
+            assert_eq!(judge(GUEST, &[(HOST, host)]), None, "{host}");
+        }
+        let local = judge(GUEST, &[(HOST, "localhost:5399")]);
+        assert_eq!(local, Some(Door::Local));
+        let with = |origin| judge(GUEST, &[(HOST, "gateway.example"), (ORIGIN, origin)]);
+        assert_eq!(with("https://gateway.example"), Some(Door::Public));
+        for origin in ["http://gateway.example", "https://evil.example", "null"] {
+            assert_eq!(with(origin), None, "{origin}");
+        }
+        // One name, and a page of the other.
+        let mixed = [
+            (HOST, "localhost:5399"),
+            (ORIGIN, "https://gateway.example"),
+        ];
+        assert_eq!(judge(GUEST, &mixed), None);
     }
 
     #[test]

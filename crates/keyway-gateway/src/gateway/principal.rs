@@ -1,4 +1,5 @@
-//! Who may use the gateway: clients with a token that the vault knows now, and our own user.
+//! Who may use the gateway: clients with a token that the vault knows now, people with an access
+//! token of a listed issuer, and our own user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,10 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use keyway_transport::Peer;
 use tokio::time::Instant;
 
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
+use keyway_people::Person;
 use keyway_policy::TokenUses;
 use keyway_policy::{GatewayToken, TokenHash, TokenReader};
 use keyway_secret::{Clock as _, SystemClock};
@@ -19,22 +20,54 @@ use keyway_secret::{Clock as _, SystemClock};
 pub(super) enum Principal {
     /// A client with a gateway token.
     Token(Arc<GatewayToken>),
+    /// A person with an access token, which is not kept.
+    Person(Arc<PersonPrincipal>),
     /// A process of our own user, on the socket.
     SameUser,
+}
+
+/// A person, as requests are told apart by.
+#[derive(Debug)]
+pub(super) struct PersonPrincipal {
+    pub(super) person: Person,
+    is_admin: bool,
+    /// The text of the person.
+    name: String,
+    digest: [u8; 32],
+}
+
+impl PersonPrincipal {
+    pub(super) fn new(person: Person, is_admin: bool) -> Self {
+        Self {
+            name: person.to_string(),
+            digest: person.digest(),
+            person,
+            is_admin,
+        }
+    }
+}
+
+/// What tells principals apart: sessions and connections belong to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum PrincipalId {
+    SameUser,
+    Token(TokenHash),
+    Person([u8; 32]),
 }
 
 impl Principal {
     pub(super) fn opens(&self, plugin: &str, server: &str) -> bool {
         match self {
             Self::Token(token) => token.opens(plugin, server),
-            Self::SameUser => true,
+            Self::Person(_) | Self::SameUser => true,
         }
     }
 
-    /// Says whether it opens every server, now and later.
+    /// Says whether it may see what concerns all servers, now and later.
     pub(super) fn opens_all(&self) -> bool {
         match self {
             Self::Token(token) => token.servers.is_none(),
+            Self::Person(person) => person.is_admin,
             Self::SameUser => true,
         }
     }
@@ -43,7 +76,15 @@ impl Principal {
     pub(super) fn account(&self) -> Option<&str> {
         match self {
             Self::Token(token) => token.account(),
-            Self::SameUser => None,
+            Self::Person(_) | Self::SameUser => None,
+        }
+    }
+
+    /// Returns the person, if it is one.
+    pub(super) fn person(&self) -> Option<&Person> {
+        match self {
+            Self::Person(person) => Some(&person.person),
+            Self::Token(_) | Self::SameUser => None,
         }
     }
 
@@ -51,6 +92,7 @@ impl Principal {
     pub(super) fn client(&self) -> Option<&str> {
         match self {
             Self::Token(token) => Some(&token.name),
+            Self::Person(person) => Some(&person.name),
             Self::SameUser => None,
         }
     }
@@ -59,17 +101,27 @@ impl Principal {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Token(token) => &token.name,
+            Self::Person(person) => &person.name,
             Self::SameUser => "this user",
         }
     }
 
     /// Returns what tells it apart from others.
-    pub(super) fn id(&self) -> Option<TokenHash> {
+    pub(super) fn id(&self) -> PrincipalId {
         match self {
-            Self::Token(token) => Some(token.hash()),
-            Self::SameUser => None,
+            Self::Token(token) => PrincipalId::Token(token.hash()),
+            Self::Person(person) => PrincipalId::Person(person.digest),
+            Self::SameUser => PrincipalId::SameUser,
         }
     }
+}
+
+/// Returns the bearer token of a request, if it has exactly one.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let value = shown.next().filter(|_| shown.next().is_none())?;
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The gateway tokens that are valid.
@@ -106,18 +158,9 @@ impl TokenTable {
         }
     }
 
-    /// Returns the principal of a request; `None` if it is unknown.
-    pub(super) async fn principal(&self, peer: Peer, headers: &HeaderMap) -> Option<Principal> {
-        if peer == Peer::SameUser {
-            return Some(Principal::SameUser);
-        }
-        let mut shown = headers.get_all(AUTHORIZATION).iter();
-        let value = shown.next().filter(|_| shown.next().is_none())?;
-        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let hash = TokenHash::of(token.trim());
+    /// Returns the principal of a gateway token; `None` if it is unknown.
+    pub(super) async fn principal(&self, token: &str) -> Option<Principal> {
+        let hash = TokenHash::of(token);
         let found = self.find(hash).await?;
         self.uses.note(&found, SystemClock.wall());
         Some(Principal::Token(found))

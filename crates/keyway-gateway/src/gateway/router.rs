@@ -65,6 +65,8 @@ impl Router {
         match access {
             // Not all that the server has, which other clients may see.
             Some(access) => (guarded(connection, access), None),
+            // What one person is listed is not for another.
+            None if principal.person().is_some() => (connection, None),
             None => {
                 let memory = UpstreamTools(Arc::clone(&server.upstream));
                 (connection, Some(Arc::new(memory)))
@@ -188,12 +190,17 @@ impl ToolMemory for UpstreamTools {
     }
 }
 
-/// Connects to the server itself, as a person's client does or as a service account.
+/// Connects to the server itself, as a client of this machine does, as a service account or for a
+/// person.
 async fn open(
     server: &ServedServer,
     principal: &Principal,
     account: Option<&AccountPin>,
 ) -> Option<Connection> {
+    if let Some(person) = principal.person() {
+        let opened = server.upstream.connect_person(person, account).await;
+        return opened.ok().map(|opened| opened.connection);
+    }
     match principal.account() {
         Some(service) => {
             let opened = server.upstream.connect_service(service, account).await;

@@ -11,6 +11,7 @@ use keyway::connect::{ConnectionFingerprint, FingerprintKey};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::states::ServerProblem;
+use keyway_people::Person;
 
 use super::dormant::InitializeAnswers;
 
@@ -126,6 +127,22 @@ pub trait Upstream: Connector {
         Box::pin(std::future::ready(Err(ServerProblem::new(
             Code::SignInRequired,
             "the server has no sign-ins for service accounts",
+        ))))
+    }
+
+    /// Connects for a person: with what belongs to this person, or to all people of the gateway, and
+    /// with nothing of another's. No sign-in is begun.
+    ///
+    /// Cancel safety: as [`Connector::connect`].
+    fn connect_person<'a>(
+        &'a self,
+        person: &'a Person,
+        pin: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        let _ = (person, pin);
+        Box::pin(std::future::ready(Err(ServerProblem::new(
+            Code::Forbidden,
+            "the server is not for people of other machines",
         ))))
     }
 

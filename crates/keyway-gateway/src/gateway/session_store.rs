@@ -21,12 +21,11 @@ use super::binding::Validity;
 use super::client_session::ClientSession;
 use super::closing_tasks::ClosingTasks;
 use super::connection_pool::ConnectionPool;
-use super::principal::{Principal, TokenTable};
+use super::principal::{Principal, PrincipalId};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
 use crate::timeouts::{SESSION_IDLE_TIMEOUT, SESSION_UNUSED_TIMEOUT};
-use keyway_policy::TokenHash;
 
 /// All sessions and pools.
 ///
@@ -41,14 +40,13 @@ struct Entries {
     pools: HashMap<PoolKey, Arc<ConnectionPool>>,
 }
 
-type PoolKey = (Option<TokenHash>, Route);
+type PoolKey = (PrincipalId, Route);
 
 /// A session with an id, and the principal that may use it.
 #[derive(Debug)]
 struct StoredSession {
-    /// `None` for a process of our own user. No other principal may use the session, even one that
-    /// knows its id.
-    owner: Option<TokenHash>,
+    /// No other principal may use the session, even one that knows its id.
+    owner: PrincipalId,
     route: Route,
     kind: SessionKind,
 }
@@ -165,9 +163,12 @@ impl SessionStore {
         Arc::clone(self.lock().pools.entry(key).or_default())
     }
 
-    /// Closes what is over, idle, or whose token was revoked.
-    pub(super) fn close_expired(&self, tokens: &TokenTable, closing: &ClosingTasks) {
-        let is_allowed = |owner: Option<TokenHash>| owner.is_none_or(|it| tokens.has(it));
+    /// Closes what is over, idle, or of a principal that may not use it any more.
+    pub(super) fn close_expired(
+        &self,
+        is_allowed: impl Fn(PrincipalId) -> bool,
+        closing: &ClosingTasks,
+    ) {
         for session in self.take(|session| !is_allowed(session.owner) || session.is_expired()) {
             closing.spawn(async move { session.kind.close().await });
         }
@@ -262,11 +263,11 @@ impl SessionStore {
 }
 
 impl Entries {
-    /// Our own user may have all sessions of a kind, a token a quarter of them. Returns whose are
+    /// Our own user may have all sessions of a kind, others a quarter of them. Returns whose are
     /// too many.
     fn shortage(
         &self,
-        owner: Option<TokenHash>,
+        owner: PrincipalId,
         most: usize,
         is_kind: impl Fn(&SessionKind) -> bool,
     ) -> Option<Shortage> {
@@ -275,7 +276,7 @@ impl Entries {
             all += 1;
             of_owner += usize::from(session.owner == owner);
         }
-        if owner.is_some() && of_owner >= most / 4 {
+        if owner != PrincipalId::SameUser && of_owner >= most / 4 {
             return Some(Shortage::OfOwner(owner));
         }
         (all >= most).then_some(Shortage::OfAll)
@@ -305,7 +306,7 @@ impl Entries {
 #[derive(Debug, Clone, Copy)]
 enum Shortage {
     OfAll,
-    OfOwner(Option<TokenHash>),
+    OfOwner(PrincipalId),
 }
 
 impl StoredSession {

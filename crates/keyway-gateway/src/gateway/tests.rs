@@ -8,7 +8,9 @@ mod dormant;
 mod down;
 mod ending;
 mod http_sse;
+mod people;
 mod policies;
+mod public;
 mod recorded_server;
 mod resuming;
 mod served_servers;
@@ -29,6 +31,7 @@ use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::ServerProblem;
+use keyway_people::Person;
 use keyway_policy::{GatewayToken, TokenScope};
 use keyway_secret::Secret;
 
@@ -156,6 +159,15 @@ impl Upstream for Echo {
         _: Option<&'a AccountPin>,
     ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         self.heard.lock().unwrap().push(format!("as {account}"));
+        self.connect()
+    }
+
+    fn connect_person<'a>(
+        &'a self,
+        person: &'a Person,
+        _: Option<&'a AccountPin>,
+    ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
+        self.heard.lock().unwrap().push(format!("for {person}"));
         self.connect()
     }
 
@@ -669,7 +681,9 @@ async fn session_whose_client_only_initialized_ends_after_two_minutes_and_a_used
     let gateway = &running.gateway;
     let close = || {
         let closing = &gateway.router.closing;
-        gateway.sessions.close_expired(&gateway.tokens, closing);
+        gateway
+            .sessions
+            .close_expired(|id| gateway.may_stay(id), closing);
         gateway.session_count()
     };
     tokio::time::advance(Duration::from_secs(119)).await;

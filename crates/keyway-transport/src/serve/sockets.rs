@@ -1,10 +1,13 @@
-//! Where clients connect: the loopback addresses, or a socket in a folder of our own.
+//! Where clients connect: the loopback addresses, a socket in a folder of our own, or what the program
+//! lets in from other machines.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use keyway_auth::BoxFuture;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::time::sleep;
@@ -22,6 +25,18 @@ pub enum Peer {
     },
     /// A process of the same user.
     SameUser,
+    /// A client on any machine, whom the program let in.
+    Remote,
+}
+
+/// Connections of clients on other machines, which are encrypted or come from a proxy: what lets
+/// them in knows which.
+pub trait RemoteConnections: Send + Sync + fmt::Debug {
+    /// Waits for the next connection, which is handed over as one end of a pair of sockets that
+    /// does not block.
+    ///
+    /// Cancel safety: must be cancel safe; no connection is lost.
+    fn next(&self) -> BoxFuture<'_, std::os::unix::net::UnixStream>;
 }
 
 /// A socket that is listened on.
@@ -40,20 +55,21 @@ enum Sockets {
         /// The file to remove at the end; `None` if another process made it.
         path: Option<PathBuf>,
     },
+    Remote(Box<dyn RemoteConnections>),
 }
 
 /// A connection that was made.
 #[derive(Debug)]
 pub(super) enum Accepted {
     Tcp(TcpStream, u16),
-    Unix(UnixStream),
+    Unix(UnixStream, Peer),
 }
 
 impl Accepted {
     pub(super) const fn peer(&self) -> Peer {
         match self {
             Self::Tcp(_, port) => Peer::Loopback { port: *port },
-            Self::Unix(_) => Peer::SameUser,
+            Self::Unix(_, peer) => *peer,
         }
     }
 }
@@ -82,13 +98,10 @@ impl Listener {
                 Err(error) => failed = Some(error),
             }
         }
-        Err(match failed {
-            Some(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                ListenError::Busy { address }
-            }
-            Some(source) => ListenError::Socket { source },
-            None => ListenError::Busy { address },
-        })
+        match failed {
+            Some(error) if error.kind() != io::ErrorKind::AddrInUse => Err(error.into()),
+            _ => Err(ListenError::Busy { address }),
+        }
     }
 
     /// Listens on a socket file (0600); one without a listener is replaced.
@@ -100,7 +113,6 @@ impl Listener {
     /// Returns [`ListenError::Taken`] if another process listens there, or the file is not a
     /// socket.
     pub fn unix(path: &Path) -> Result<Self, ListenError> {
-        let failed = |source| ListenError::Socket { source };
         let taken = || ListenError::Taken {
             path: path.to_owned(),
         };
@@ -109,15 +121,21 @@ impl Listener {
             if !is_ours || std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(taken());
             }
-            std::fs::remove_file(path).map_err(failed)?;
+            std::fs::remove_file(path)?;
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
+        let listener = UnixListener::bind(path)?;
         let path = path.to_owned();
         // The peer's user is checked as well, so the moment in between opens nothing.
         let mode = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&path, mode).map_err(failed)?;
+        std::fs::set_permissions(&path, mode)?;
         let path = Some(path);
         Ok(Self(Sockets::Unix { listener, path }))
+    }
+
+    /// Serves connections of other machines.
+    #[must_use]
+    pub fn remote(connections: Box<dyn RemoteConnections>) -> Self {
+        Self(Sockets::Remote(connections))
     }
 
     /// Takes over a socket of the loopback interface, and the one of its other address, from the
@@ -131,10 +149,9 @@ impl Listener {
         first: std::net::TcpListener,
         second: Option<std::net::TcpListener>,
     ) -> Result<Self, ListenError> {
-        let failed = |source| ListenError::Socket { source };
         let mut port = None;
         for listener in std::iter::once(&first).chain(&second) {
-            let address = listener.local_addr().map_err(failed)?;
+            let address = listener.local_addr()?;
             let is_loopback = address.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST)
                 || address.ip() == IpAddr::V6(Ipv6Addr::LOCALHOST);
             if !is_loopback {
@@ -144,15 +161,12 @@ impl Listener {
                 return Err(ListenError::Foreign);
             }
             port = Some(address.port());
-            listener.set_nonblocking(true).map_err(failed)?;
+            listener.set_nonblocking(true)?;
         }
         let port = port.ok_or(ListenError::Foreign)?;
         Ok(Self(Sockets::Tcp {
-            first: TcpListener::from_std(first).map_err(failed)?,
-            second: second
-                .map(TcpListener::from_std)
-                .transpose()
-                .map_err(failed)?,
+            first: TcpListener::from_std(first)?,
+            second: second.map(TcpListener::from_std).transpose()?,
             port,
         }))
     }
@@ -163,21 +177,20 @@ impl Listener {
     ///
     /// Returns [`ListenError::Socket`] if the system refuses.
     pub fn inherited_unix(listener: std::os::unix::net::UnixListener) -> Result<Self, ListenError> {
-        let failed = |source| ListenError::Socket { source };
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = UnixListener::from_std(listener).map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(listener)?;
         Ok(Self(Sockets::Unix {
             listener,
             path: None,
         }))
     }
 
-    /// Returns the port; `None` for a socket file.
+    /// Returns the port of the loopback interface; `None` for others.
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         match &self.0 {
             Sockets::Tcp { port, .. } => Some(*port),
-            Sockets::Unix { .. } => None,
+            _ => None,
         }
     }
 
@@ -200,7 +213,7 @@ impl Listener {
             return std::future::pending().await;
         }
         loop {
-            if let Accepted::Unix(stream) = self.accept().await
+            if let Accepted::Unix(stream, Peer::SameUser) = self.accept().await
                 && let Ok(stream) = stream.into_std()
             {
                 return stream;
@@ -239,7 +252,11 @@ impl Listener {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred()?.uid();
                 let is_same = user == rustix::process::geteuid().as_raw();
-                Ok(is_same.then_some(Accepted::Unix(stream)))
+                Ok(is_same.then_some(Accepted::Unix(stream, Peer::SameUser)))
+            }
+            Sockets::Remote(connections) => {
+                let stream = UnixStream::from_std(connections.next().await)?;
+                Ok(Some(Accepted::Unix(stream, Peer::Remote)))
             }
         }
     }
@@ -320,6 +337,7 @@ pub enum ListenError {
     #[error("cannot listen")]
     Socket {
         /// Why.
+        #[from]
         source: io::Error,
     },
 }

@@ -1,11 +1,14 @@
 //! Checked values to settings, and the rules that concern several keys at once.
 
+mod gateway;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_secret::Secret;
 
+use self::gateway::{people, public_address};
 use super::keys::ANY;
 use super::tree::{Found, Table, is_address};
 use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
@@ -52,6 +55,15 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     for mut table in found.take(&["gateway"]) {
         settings.gateway.idle_minutes = table.minutes("idle_minutes");
         settings.gateway.keep_running = table.texts("keep_running").unwrap_or_default();
+        settings.gateway.public = public_address(&mut table, found, around);
+    }
+    for mut table in found.take(&["gateway", "people"]) {
+        let people = people(&mut table, found);
+        if settings.gateway.public.is_none() {
+            let message = "it needs `public_url` in `[gateway]`: tokens are for that address";
+            found.refuse(&table, message.to_owned());
+        }
+        settings.gateway.people = Some(people);
     }
     for mut table in found.take(&["vault"]) {
         settings.vault = vault(&mut table, found, around);

@@ -1,5 +1,7 @@
 //! The table of keys: what the parser accepts, and what the reference lists.
 
+mod gateway;
+
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 
 use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
@@ -442,25 +444,8 @@ pub const SECTIONS: &[Section] = &[
             ),
         ],
     },
-    Section {
-        path: &["gateway"],
-        title: "[gateway]",
-        about: "How long the gateway keeps the programs of stdio servers. One that ended is started again by the next request of its client, with the same `initialize`.",
-        keys: &[
-            key(
-                "idle_minutes",
-                Kind::Minutes,
-                "60",
-                "After how many minutes without a request a program ends; 30 unless set here, 0 for never. One whose client has subscribed to a resource, has set a log level or has begun a task does not end, nor does one that sends notifications unasked",
-            ),
-            key(
-                "keep_running",
-                Kind::Texts,
-                "[\"acme:browser\"]",
-                "Servers (`PLUGIN:SERVER`) whose programs do not end, because they keep state of their client",
-            ),
-        ],
-    },
+    gateway::GATEWAY,
+    gateway::PEOPLE,
     Section {
         path: &["vault"],
         title: "[vault]",

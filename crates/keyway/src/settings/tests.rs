@@ -125,6 +125,91 @@ fn programs_end_after_half_an_hour_unless_they_are_named_or_it_is_switched_off()
 }
 
 #[test]
+fn a_gateway_for_people_has_an_address_and_issuers() {
+    let text = "[gateway]\npublic_url = \"https://Gateway.example/\"\n\
+                trusted_proxies = [\"10.0.0.5\", \"::1\"]\n[gateway.people]\n\
+                issuers = [\"https://idp.example\"]\nalgorithms = [\"ES256\"]\n\
+                admin_claim = \"groups\"\nadmin_values = [\"admins\"]\n";
+    let parsed = parse(text);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    let gateway = parsed.settings.gateway;
+    let public = gateway.public.unwrap();
+    assert_eq!(public.origin, "https://gateway.example");
+    assert_eq!(public.resource(), "https://gateway.example/mcp");
+    assert!(public.is_protected());
+    let people = gateway.people.unwrap();
+    assert_eq!(people.algorithms, [Algorithm::Es256]);
+    assert_eq!(people.admins.unwrap().values, ["admins"]);
+    assert!(people.members.is_none());
+}
+
+#[test]
+fn an_address_without_encryption_is_not_protected() {
+    let is_protected = |text: &str| {
+        let gateway = parse(&format!("[gateway]\n{text}")).settings.gateway;
+        gateway.public.is_some_and(|public| public.is_protected())
+    };
+    assert!(!is_protected("public_url = \"https://g.example\""));
+    assert!(!is_protected(
+        "public_url = \"http://127.0.0.1:5399\"\ntrusted_proxies = [\"10.0.0.5\"]"
+    ));
+    assert!(!is_protected("public_url = \"http://g.example\""));
+    assert!(is_protected(
+        "public_url = \"https://g.example\"\ntls_certificate = \"a\"\ntls_key = \"b\""
+    ));
+}
+
+#[test]
+fn settings_for_people_that_do_not_fit_are_refused() {
+    let people = |rest: &str| {
+        format!(
+            "[gateway]\npublic_url = \"https://g.example\"\n[gateway.people]\n\
+             issuers = [\"https://idp.example\"]\n{rest}"
+        )
+    };
+    let rows = [
+        (
+            "[gateway]\npublic_url = \"https://g.example/a\"".to_owned(),
+            "it has no path",
+        ),
+        ("[gateway]\ntls_key = \"a\"".to_owned(), "go together"),
+        (
+            "[gateway]\ntrusted_proxies = [\"10.0.0.5\"]".to_owned(),
+            "need `public_url`",
+        ),
+        (
+            "[gateway]\npublic_url = \"https://g.example\"\ntrusted_proxies = [\"proxy\"]"
+                .to_owned(),
+            "names are not trusted",
+        ),
+        (
+            "[gateway.people]\nissuers = [\"https://idp.example\"]".to_owned(),
+            "needs `public_url`",
+        ),
+        (
+            "[gateway]\npublic_url = \"https://g.example\"\n[gateway.people]\nissuers = []"
+                .to_owned(),
+            "at least one",
+        ),
+        (people("algorithms = [\"none\"]"), "an algorithm is one of"),
+        (people("algorithms = [\"HS256\"]"), "an algorithm is one of"),
+        (people("admin_claim = \"groups\""), "go together"),
+        (
+            people("jwks = { \"https://other.example\" = \"https://a.example\" }"),
+            "not one of",
+        ),
+        (
+            people("jwks = { \"https://idp.example\" = \"http://a.example\" }"),
+            "`https` address",
+        ),
+    ];
+    for (text, expected) in rows {
+        let found = wrong(&text).concat();
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+#[test]
 fn every_key_of_the_table_is_read() {
     for section in SECTIONS {
         for key in section.keys {

@@ -1,0 +1,117 @@
+//! The keys of `[gateway]` and `[gateway.people]`.
+
+use super::{Kind, Section, key};
+
+/// How long programs run, and where other machines reach the gateway.
+pub(super) const GATEWAY: Section = Section {
+    path: &["gateway"],
+    title: "[gateway]",
+    about: "How long the gateway keeps the programs of stdio servers, and where other machines reach it. A program that ended is started again by the next request of its client, with the same `initialize`. Beyond this machine it listens only with an `https` address and either a certificate or proxies.",
+    keys: &[
+        key(
+            "idle_minutes",
+            Kind::Minutes,
+            "60",
+            "After how many minutes without a request a program ends; 30 unless set here, 0 for never. One whose client has subscribed to a resource, has set a log level or has begun a task does not end, nor does one that sends notifications unasked",
+        ),
+        key(
+            "keep_running",
+            Kind::Texts,
+            "[\"acme:browser\"]",
+            "Servers (`PLUGIN:SERVER`) whose programs do not end, because they keep state of their client",
+        ),
+        key(
+            "public_url",
+            Kind::Address,
+            "\"https://gateway.example\"",
+            "The address at which clients on other machines reach the gateway: an origin without a path",
+        ),
+        key(
+            "tls_certificate",
+            Kind::Path,
+            "\"/etc/keyway/tls.pem\"",
+            "The certificate for `public_url` in PEM, with those that lead to a root; needs `tls_key`",
+        ),
+        key(
+            "tls_key",
+            Kind::Path,
+            "\"/etc/keyway/tls.key\"",
+            "The key of `tls_certificate` in PEM, not encrypted",
+        ),
+        key(
+            "trusted_proxies",
+            Kind::Texts,
+            "[\"10.0.0.5\"]",
+            "The addresses of proxies that speak TLS in front of the gateway. If there are any, connections of all others from other machines are closed",
+        ),
+    ],
+};
+
+/// Which people may use it.
+pub(super) const PEOPLE: Section = Section {
+    path: &["gateway", "people"],
+    title: "[gateway.people]",
+    about: "Which people may use the gateway, by access tokens of their issuers (RFC 9068). Needs `public_url` in `[gateway]`. A person is an issuer and a subject.",
+    keys: &[
+        key(
+            "issuers",
+            Kind::Texts,
+            "[\"https://login.example\"]",
+            "The authorization servers whose tokens count, by their exact names. Required",
+        ),
+        key(
+            "jwks",
+            Kind::Map,
+            "{ \"https://login.example\" = \"https://login.example/keys\" }",
+            "Where the keys of an issuer are, for one that publishes no metadata",
+        ),
+        key(
+            "audience",
+            Kind::Text,
+            "\"api://keyway\"",
+            "What `aud` of a token has to hold; `public_url` with `/mcp` unless set here",
+        ),
+        key(
+            "algorithms",
+            Kind::Texts,
+            "[\"RS256\", \"ES256\"]",
+            "How tokens may be signed: RS256, PS256, ES256, ES384 and EdDSA unless set here. There is no other",
+        ),
+        key(
+            "scopes",
+            Kind::Texts,
+            "[\"mcp\"]",
+            "Scopes that a token has to have, and that clients are told to ask for",
+        ),
+        key(
+            "member_claim",
+            Kind::Text,
+            "\"groups\"",
+            "The claim that says who may use the gateway; all people of the issuers may unless it is set",
+        ),
+        key(
+            "member_values",
+            Kind::Texts,
+            "[\"engineering\"]",
+            "The values of `member_claim` that let a person in",
+        ),
+        key(
+            "admin_claim",
+            Kind::Text,
+            "\"groups\"",
+            "The claim that says who is an admin; no person is unless it is set",
+        ),
+        key(
+            "admin_values",
+            Kind::Texts,
+            "[\"keyway-admins\"]",
+            "The values of `admin_claim` that make an admin",
+        ),
+        key(
+            "shared_servers",
+            Kind::Texts,
+            "[\"acme:search\"]",
+            "Servers (`PLUGIN:SERVER`) that all people use with the credentials and programs of the gateway. Without it a person uses servers with a sign-in of their own, and servers that take no credential",
+        ),
+    ],
+};
