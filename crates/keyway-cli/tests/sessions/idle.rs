@@ -52,6 +52,7 @@ while read -r line; do
   case "$line" in
     *'"initialize"'*) result='{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}' ;;
     *'"tools/list"'*) result='{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}}}}]}}' ;;
+    *'"ping"'*) result='{{}}' ;;
     *'"tools/call"'*) result='{{"content":[]}}' ;;
     *'"server/discover"'*) printf '{{"jsonrpc":"2.0","id":%s,"error":{{"code":-32601,"message":"unknown"}}}}\n' "$id"; continue ;;
     *) continue ;;
