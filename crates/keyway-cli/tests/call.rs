@@ -105,10 +105,11 @@ fn package_runners_fetch_a_few_at_a_time() {
         "mkdir \"$PLACE/$2\"; ls \"$PLACE\" | wc -l >> \"$PLACE.counts\"; sleep 0.4; rmdir \"$PLACE/$2\"\nwhile read",
         1,
     );
-    let folder = Folder::new().executable("bin/npx", &runner);
-    folder.put("fetching/.keep", "");
-    std::fs::remove_file(folder.at("fetching/.keep")).unwrap();
-    let place = folder.at("fetching").to_str().unwrap().to_owned();
+    let folder = Folder::new();
+    // Not in the plugin, whose files must stay as they were approved.
+    let elsewhere = Folder::new().executable("bin/npx", &runner);
+    let place = elsewhere.at("fetching").to_str().unwrap().to_owned();
+    std::fs::create_dir(&place).unwrap();
     let entry = |at: usize| {
         let args = json!(["-y", format!("package-{at}")]);
         let entry = json!({"command": "npx", "args": args, "env": {"PLACE": place}});
@@ -118,13 +119,13 @@ fn package_runners_fetch_a_few_at_a_time() {
     let entries: Map<String, Value> = (0..count).map(entry).collect();
     folder.put(".mcp.json", json!({"mcpServers": entries}).to_string());
     let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", folder.at("bin").display());
+    let path = format!("{}:{path}", elsewhere.at("bin").display());
     let outcome = keyway(&folder)
         .env("PATH", path)
         .args(["tools", "--trust"])
         .run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
-    let counts = folder.read("fetching.counts");
+    let counts = elsewhere.read("fetching.counts");
     let counts: Vec<usize> = counts
         .lines()
         .map(|line| line.trim().parse().unwrap())
