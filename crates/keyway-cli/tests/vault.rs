@@ -572,7 +572,10 @@ fn damage_is_repaired_as_the_hints_say() {
         "{repaired}"
     );
     assert!(repaired.contains("gone: entry `"), "{repaired}");
-    assert!(repaired.contains("`keyway trust grant`"), "{repaired}");
+    assert!(
+        repaired.contains("`keyway trust grant SERVER`"),
+        "{repaired}"
+    );
     let aside = fs::read_dir(home.folder.at("keyway/data")).unwrap();
     let mut aside = aside.map(|entry| entry.unwrap().path()).filter(|path| {
         let name = path.file_name().unwrap().to_str().unwrap();

@@ -78,6 +78,7 @@ pub struct ClaimSetting {
     pub values: Vec<String>,
 }
 
+#[cfg(feature = "settings-file")]
 impl ClaimSetting {
     pub(super) const fn new(claim: String, values: Vec<String>) -> Self {
         Self { claim, values }
