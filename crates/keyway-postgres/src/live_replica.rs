@@ -41,20 +41,38 @@ impl LiveReplica {
         settings: &Settings,
         wrapper: Arc<dyn KeyWrapper>,
     ) -> Result<Self, PostgresError> {
-        let (config, tls) = settings.session()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("keyway-postgres")
             .enable_all()
             .build()
             .map_err(|source| PostgresError::Thread { source })?;
-        let keys = PersonKeys::new(wrapper);
+        match Self::join(&runtime, settings, PersonKeys::new(wrapper)) {
+            Ok(mut replica) => {
+                replica.runtime = Some(runtime);
+                Ok(replica)
+            }
+            Err(error) => {
+                // Dropping a runtime waits for its tasks, and panics in asynchronous code.
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
+    }
+
+    /// Does what [`Self::start`] does, with a runtime that it does not keep.
+    fn join(
+        runtime: &Runtime,
+        settings: &Settings,
+        keys: PersonKeys,
+    ) -> Result<Self, PostgresError> {
+        let (config, tls) = settings.session()?;
         let start = Start {
             config: config.clone(),
             tls: tls.clone(),
             presence: Arc::new(Presence::new(random_number()?)),
         };
-        let session = wait_on(&runtime, async {
+        let session = wait_on(runtime, async {
             let both = tokio::try_join!(Session::begin(&start), Session::begin(&start));
             let (mut first, second) = both?;
             refuse_pooler(&first.client, &second.client).await?;
@@ -71,7 +89,7 @@ impl LiveReplica {
         let (stop, stopped) = oneshot::channel();
         runtime.spawn(presence::keep(start, session, stopped));
         Ok(Self {
-            runtime: Some(runtime),
+            runtime: None,
             sessions,
             presence,
             owners: Owners::default(),

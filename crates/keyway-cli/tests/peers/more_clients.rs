@@ -73,7 +73,8 @@ fn opencode_has_its_server_connected_by_its_own_name() {
     let Some(tools) = Tools::find(&[NODE, OPENCODE]) else {
         return;
     };
-    let text = "{\n  // mine\n  \"mcp\": { \"docs\": { \"type\": \"remote\", \"url\": \"URL\", \"timeout\": 9000 } },\n}\n";
+    // It adds the address of its schema where there is none.
+    let text = "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  // mine\n  \"mcp\": { \"docs\": { \"type\": \"remote\", \"url\": \"URL\", \"timeout\": 9000 } },\n}\n";
     let adopted = Adopted::new("opencode", "home/.config/opencode/opencode.json", text);
     let output = tools::program(&tools, OPENCODE, &adopted.desk.folder.at("home"))
         .args(["mcp", "list"])

@@ -75,7 +75,8 @@ impl Team {
         });
         let folder = Folder::new()
             .file("p/.mcp.json", entries.to_string())
-            .file("home/config/config.toml", settings);
+            .file("home/config/config.toml", settings)
+            .mode("home/config", 0o700);
         let call = keyway(&folder).env("SHARED_KEY", "of the gateway");
         let listen = format!("127.0.0.1:{port}");
         let call = call.args(["serve", "--listen", &listen, "p", "--trust"]);
