@@ -17,14 +17,13 @@ mod page_rows;
 mod record_store;
 mod records;
 mod rekey;
-mod side_connection;
 mod stuck_lock;
 
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway_store::{OwnerId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
@@ -40,14 +39,12 @@ use crate::use_marker::UseMarkers;
 use self::connection::Opened;
 use self::file_identity::FileIdentity;
 use self::header::Header;
-use self::side_connection::SideConnections;
 
 pub(crate) use self::backup::{Log, copy_into, swap};
 pub(crate) use self::collect_rows::collect_rows;
 pub(crate) use self::damaged::{copy_aside, exclude_others, open_damaged};
 pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::{Contents, Listing};
-pub(crate) use self::side_connection::SideConnection;
 
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
@@ -257,15 +254,9 @@ impl Vault {
         }
     }
 
-    /// Opens one more connection to the same file, for reading.
-    pub(crate) fn connect(&self) -> Result<Arc<SideConnection>, VaultError> {
-        // Under the lock: a lock that could not be given up is looked for under it as well.
-        let mut inner = self.lock();
-        let side = SideConnection::open(&self.data)?;
-        inner.side_connections.add(&side);
-        // Opening takes locks as well.
-        inner.reopen_if_stuck(&self.data);
-        Ok(side)
+    /// Opens one more connection to the same file.
+    pub(crate) fn connect(&self) -> Result<Connection, VaultError> {
+        Ok(connection::open(&self.data)?.connection)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -295,7 +286,6 @@ struct Inner {
     file: FileIdentity,
     keys: Keys,
     sources: KeySources,
-    side_connections: SideConnections,
 }
 
 impl Inner {
@@ -319,7 +309,6 @@ impl Inner {
             file,
             keys,
             sources,
-            side_connections: SideConnections::default(),
         })
     }
 
@@ -358,7 +347,6 @@ impl Inner {
             return;
         };
         // Closed before the next is opened: connections of one process share their locks.
-        self.side_connections.close();
         drop(std::mem::replace(&mut self.connection, none));
         match connection::open_for_writing(data) {
             Ok(connection) => self.connection = connection,

@@ -1,65 +1,57 @@
 //! Changes that other processes made, found by asking SQLite whether its file was written.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keyway_store::{ChangeFeed, StoreError};
 use rusqlite::Connection;
 
 use crate::error::VaultError;
-use crate::store::SideConnection;
 use crate::timeouts::CHANGE_POLL_INTERVAL;
 
 /// Reads through a connection of its own: `data_version` counts the writes of other connections.
 pub(super) struct SqliteChangeFeed {
-    connection: Arc<SideConnection>,
-    /// Of this connection: another one counts otherwise.
+    connection: Connection,
     version: i64,
     notices: i64,
 }
 
 impl SqliteChangeFeed {
-    pub(super) fn new(connection: Arc<SideConnection>) -> Result<Self, VaultError> {
+    pub(super) fn new(connection: Connection) -> Result<Self, VaultError> {
         let mut feed = Self {
             connection,
             version: 0,
             notices: 0,
         };
-        let found = Arc::clone(&feed.connection).with(|connection, _| {
-            // In this order: a change between the two reads is reported at the first call.
-            let version = data_version(connection)?;
-            Ok((version, count(connection)?))
-        })?;
-        (feed.version, feed.notices) = found;
+        // In this order: a change between the two reads is reported at the first call.
+        feed.version = feed.data_version()?;
+        feed.notices = feed.count()?;
         Ok(feed)
     }
-}
 
-fn data_version(connection: &Connection) -> Result<i64, VaultError> {
-    connection
-        .pragma_query_value(None, "data_version", |row| row.get(0))
-        .map_err(VaultError::database(ACTION))
-}
+    fn data_version(&self) -> Result<i64, VaultError> {
+        self.connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))
+            .map_err(VaultError::database(ACTION))
+    }
 
-fn count(connection: &Connection) -> Result<i64, VaultError> {
-    connection
-        .query_row("SELECT notices FROM header", [], |row| row.get(0))
-        .map_err(VaultError::database(ACTION))
+    fn count(&self) -> Result<i64, VaultError> {
+        self.connection
+            .query_row("SELECT notices FROM header", [], |row| row.get(0))
+            .map_err(VaultError::database(ACTION))
+    }
 }
 
 impl ChangeFeed for SqliteChangeFeed {
     fn changed(&mut self) -> Result<bool, StoreError> {
-        let before = (self.version, self.notices);
-        let found = self.connection.with(|connection, is_new| {
-            let version = data_version(connection)?;
-            if !is_new && version == before.0 {
-                return Ok(before);
-            }
-            Ok((version, count(connection)?))
-        })?;
-        (self.version, self.notices) = found;
-        Ok(self.notices != before.1)
+        let version = self.data_version()?;
+        if version == self.version {
+            return Ok(false);
+        }
+        let notices = self.count()?;
+        let changed = notices != self.notices;
+        (self.version, self.notices) = (version, notices);
+        Ok(changed)
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<bool, StoreError> {

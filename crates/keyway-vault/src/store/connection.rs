@@ -27,20 +27,7 @@ pub(super) struct Opened {
 ///
 /// Where it cannot be changed, because the disk is full or read-only, it is opened for reading.
 pub(super) fn open(folder: &Folder) -> Result<Opened, VaultError> {
-    open_by(folder, open_for_writing)
-}
-
-/// The same beside another connection of this process: they share their locks, so that one which
-/// could not be given up stays until both are closed. The caller looks for it.
-pub(super) fn open_beside(folder: &Folder) -> Result<Opened, VaultError> {
-    open_by(folder, |folder| open_unless(folder, |_| false))
-}
-
-fn open_by(
-    folder: &Folder,
-    for_writing: impl FnOnce(&Folder) -> Result<Connection, VaultError>,
-) -> Result<Opened, VaultError> {
-    let opened = for_writing(folder);
+    let opened = open_for_writing(folder);
     let obstacle = match &opened {
         Err(VaultError::Database { .. }) => obstacle(folder),
         _ => None,
@@ -75,14 +62,6 @@ pub(super) fn open_alone(folder: &Folder, name: &str) -> Result<Opened, VaultErr
 
 /// Opens the database for reading and writing.
 pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError> {
-    open_unless(folder, |folder| stuck_lock::is_held(folder, SHARED_MEMORY))
-}
-
-/// Opens it again for as long as `is_stuck`.
-fn open_unless(
-    folder: &Folder,
-    is_stuck: impl Fn(&Folder) -> bool,
-) -> Result<Connection, VaultError> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         // Changing to the log mode and recovering a log take a lock without waiting for it.
@@ -94,7 +73,9 @@ fn open_unless(
                 std::thread::sleep(Duration::from_millis(5));
             }
             // Recovering a log takes locks as well. Closed, so that they go with it.
-            Ok(stuck) if is_stuck(folder) && Instant::now() < deadline => {
+            Ok(stuck)
+                if stuck_lock::is_held(folder, SHARED_MEMORY) && Instant::now() < deadline =>
+            {
                 drop(stuck);
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -13,7 +13,6 @@ use crate::key::KeySources;
 
 use super::header::Header;
 use super::page_rows::page_size;
-use super::side_connection::SideConnections;
 use super::{
     FileIdentity, Inner, Keys, Scope, Vault, connection, create, data_key, header, unlock, upgrade,
     wrap_of,
@@ -106,7 +105,6 @@ pub(crate) fn open_damaged(
         obstacle: None,
         keys,
         sources,
-        side_connections: SideConnections::default(),
     };
     upgrade(&mut inner, (&data, &config)).map_err(beyond_repair)?;
     Ok(Vault::with(inner, [data, config, runtime]))

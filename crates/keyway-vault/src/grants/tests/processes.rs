@@ -64,7 +64,6 @@ fn worker() {
         "rekey" => super::kills::change_keys(&vault),
         "hold" => hold(),
         "write" => super::stuck_locks::write(&vault),
-        "watch-and-write" => super::stuck_locks::watch_and_write(&vault),
         "open" => println!("@ {}", vault.protection().source),
         other => panic!("{other}"),
     }
