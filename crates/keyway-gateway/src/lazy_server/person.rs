@@ -43,16 +43,20 @@ impl LazyServer {
         let Some(oauth) = own.oauth() else {
             return self.open_as(pin).await;
         };
-        if !oauth.is_signed_in().await.unwrap_or_default() {
-            let server = printable(&self.server);
-            let message = format!("`{server}` has no sign-in of yours");
-            let site = self.plugin().declaration_site(&self.server);
-            let login = site.word(&format!("keyway login SERVER --account {account}"));
-            let hint = format!("an admin signs you in on the gateway's machine: {login}");
-            return Err(ServerProblem::new(Code::SignInRequired, message).with_hint(hint));
+        // Tried without a sign-in as well: only the server knows whether it wants one.
+        let problem = match own.open().await {
+            Ok(connected) => return Ok(Opened::new(connected.connection, connected.offer)),
+            Err(error) => error.problem(),
+        };
+        if problem.code != Code::SignInRequired || oauth.is_signed_in().await.unwrap_or_default() {
+            return Err(problem);
         }
-        let connected = own.open().await.map_err(|error| error.problem())?;
-        Ok(Opened::new(connected.connection, connected.offer))
+        let server = printable(&self.server);
+        let message = format!("`{server}` has no sign-in of yours");
+        let site = self.plugin().declaration_site(&self.server);
+        let login = site.word(&format!("keyway login SERVER --account {account}"));
+        let hint = format!("an admin signs you in on the gateway's machine: {login}");
+        Err(ServerProblem::new(Code::SignInRequired, message).with_hint(hint))
     }
 }
 
