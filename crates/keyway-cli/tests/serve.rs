@@ -17,6 +17,37 @@ use keyway_testkit::{
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
+#[test]
+fn a_server_that_was_added_a_moment_ago_is_found() {
+    let upstream = upstream();
+    let entry = |name: &str| {
+        let port = upstream.port();
+        format!(r#""{name}": {{"type": "http", "url": "http://127.0.0.1:{port}/{name}"}}"#)
+    };
+    let folder = Folder::new().file("a/.mcp.json", format!("{{{}}}", entry("first")));
+    let narrow = token(
+        &folder,
+        &[
+            "--name", "narrow", "--server", "a:new-0", "--server", "a:new-2",
+        ],
+    );
+    let wide = token(&folder, &["--name", "wide"]);
+    let gateway = serve(&folder, &["a"]);
+    // More often than a regular look could come in time by chance.
+    let mut all = entry("first");
+    for round in 0..4 {
+        let name = format!("new-{round}");
+        all = format!("{all}, {}", entry(&name));
+        folder.put("a/.mcp.json", format!("{{{all}}}"));
+        let path = format!("/mcp/a/{name}");
+        let token = if round % 2 == 0 { &narrow } else { &wide };
+        let welcome = gateway.post(&path, Some(token), HELLO);
+        assert!(welcome.starts_with("HTTP/1.1 200 "), "{round}: {welcome}");
+    }
+    let unknown = gateway.post("/mcp/a/none", Some(&wide), HELLO);
+    assert!(unknown.starts_with("HTTP/1.1 404 "), "{unknown}");
+}
+
 /// Threat C10: a client's gateway token never reaches a server, and neither does one for another
 /// plugin.
 #[test]

@@ -19,6 +19,7 @@ mod guard;
 mod http_sse;
 mod legacy;
 mod list_changed;
+mod look_requests;
 mod metrics;
 mod modern;
 mod open_files;
@@ -45,6 +46,7 @@ pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::guard::Door;
+use self::look_requests::{AwaitedLooks, LookRequests};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
 use self::principal::{PersonPrincipal, Principal, PrincipalId, TokenTable, bearer};
@@ -81,6 +83,7 @@ pub struct Gateway {
     control: Option<Arc<Control>>,
     readiness: Readiness,
     people: Option<Arc<People>>,
+    looks: LookRequests,
 }
 
 impl Gateway {
@@ -97,6 +100,7 @@ impl Gateway {
             control: None,
             readiness: Readiness::default(),
             people: None,
+            looks: LookRequests::default(),
         }
     }
 
@@ -154,6 +158,11 @@ impl Gateway {
     #[must_use]
     pub fn servers(&self) -> Arc<[Arc<ServedServer>]> {
         self.router.servers()
+    }
+
+    /// Returns the requests for a look at the files, to be answered after [`replace`](Self::replace).
+    pub(crate) fn awaited_looks(&self) -> AwaitedLooks {
+        self.looks.follow()
     }
 
     /// Replaces the servers.
@@ -384,17 +393,18 @@ impl Gateway {
             let text = self.metrics.text(self.session_count());
             return reply::plain(StatusCode::OK, "").body(text);
         }
-        let route = match routes::find(path, &self.servers(), &principal) {
-            Ok(route) => route,
-            Err(nowhere) => {
-                if let Some(route) = self.sse_route(path, &principal) {
-                    return Box::pin(self.sse(request, principal, route)).await;
-                }
-                return match nowhere {
-                    NoRoute::Forbidden => reply::token_too_narrow(),
-                    NoRoute::Unknown => reply::plain(StatusCode::NOT_FOUND, "not found\n"),
-                };
+        let mut found = self.find(path, &principal);
+        if found.is_err() {
+            self.looks.look().await;
+            found = self.find(path, &principal);
+        }
+        let route = match found {
+            Ok(Found::Streamable(route)) => route,
+            Ok(Found::Sse(route)) => {
+                return Box::pin(self.sse(request, principal, route)).await;
             }
+            Err(NoRoute::Forbidden) => return reply::token_too_narrow(),
+            Err(NoRoute::Unknown) => return reply::plain(StatusCode::NOT_FOUND, "not found\n"),
         };
         match request.method {
             Method::POST => match ClientMessage::read(request, principal, route).await {
@@ -405,6 +415,15 @@ impl Gateway {
             Method::DELETE => self.end(&principal, &route, &request.headers).await,
             _ => reply::wrong_method(),
         }
+    }
+
+    fn find(&self, path: &str, principal: &Principal) -> Result<Found, NoRoute> {
+        let nowhere = match routes::find(path, &self.servers(), principal) {
+            Ok(route) => return Ok(Found::Streamable(route)),
+            Err(nowhere) => nowhere,
+        };
+        let route = self.sse_route(path, principal);
+        route.map(Found::Sse).ok_or(nowhere)
     }
 
     async fn post(&self, message: ClientMessage) -> Reply {
@@ -460,6 +479,12 @@ impl Gateway {
         let recorder = recorder.with_target(target);
         Some(Arc::new(recorder.with_request(&message.frame)))
     }
+}
+
+/// What a path leads to, by the transport that it is for.
+enum Found {
+    Streamable(Route),
+    Sse(Route),
 }
 
 impl Service for Gateway {

@@ -175,8 +175,15 @@ impl ServedPlugins {
     pub async fn follow(mut self, gateway: Arc<Gateway>) {
         let mut beat = interval(LOOK_INTERVAL);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut awaited = gateway.awaited_looks();
         loop {
-            beat.tick().await;
+            // In no particular order: either begins the same look, which answers all who have asked
+            // before it began.
+            let mut asked = tokio::select! {
+                _ = beat.tick() => Vec::new(),
+                asked = awaited.asked() => asked,
+            };
+            asked.extend(awaited.taken());
             // Files and the vault are slow at times; clients do not wait for them.
             let looked = tokio::task::spawn_blocking(move || {
                 let found = self.look();
@@ -186,10 +193,14 @@ impl ServedPlugins {
                 return std::future::pending().await;
             };
             self = plugins;
-            match found {
-                Look::Nothing => continue,
-                Look::Records => {}
-                Look::Servers(servers) => gateway.replace(servers),
+            let is_news = !matches!(found, Look::Nothing);
+            if let Look::Servers(servers) = found {
+                gateway.replace(servers);
+            }
+            // Tells them that the look is over.
+            drop(asked);
+            if !is_news {
+                continue;
             }
             gateway.refresh_policies().await;
             self.backend.set_plugins(self.loaded());
