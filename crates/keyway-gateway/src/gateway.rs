@@ -376,6 +376,11 @@ impl Gateway {
         let is_local = door == Door::Local;
         let dashboard = self.dashboard.as_ref().filter(|_| is_local);
         if let Some(dashboard) = dashboard.filter(|_| Dashboard::is_own(path)) {
+            // What a person reads in order to approve it is what is there now; a page that is open
+            // follows regular looks.
+            if request.method == Method::GET {
+                self.looks.look().await;
+            }
             return dashboard.answer(request).await;
         }
         let control = self.control.as_ref().filter(|_| is_local);

@@ -193,17 +193,15 @@ impl ServedPlugins {
                 return std::future::pending().await;
             };
             self = plugins;
-            let is_news = !matches!(found, Look::Nothing);
-            if let Look::Servers(servers) = found {
-                gateway.replace(servers);
-            }
-            // Tells them that the look is over.
-            drop(asked);
-            if !is_news {
-                continue;
+            match found {
+                Look::Nothing => continue,
+                Look::Records => {}
+                Look::Servers(servers) => gateway.replace(servers),
             }
             gateway.refresh_policies().await;
             self.backend.set_plugins(self.loaded());
+            // Told last, by dropping it: what was found is in use everywhere.
+            drop(asked);
         }
     }
 

@@ -169,7 +169,8 @@ fn claude_code_is_signed_in_by_the_code_that_it_shows_where_no_browser_is() {
         .iter()
         .filter(|text| text.contains("enter the code"));
     let told: Vec<&String> = told.collect();
-    assert!(told.len() >= 2, "{results:?}");
+    assert_eq!(told.len(), 2, "{results:?}");
+    assert_eq!(place.sign_ins(), 2, "{results:?}");
     for text in told {
         let page = page_of(text).unwrap();
         assert!(shown.contains(page), "not shown: {text}\n{shown}");

@@ -188,7 +188,12 @@ impl Hub {
             server.find_sign_in().await;
         }
         server.sign_in_port()?;
-        let outcome = server.wait_for_sign_in("tools/call", params).await;
+        // A client may still have the tool when the sign-in is over: the person is not asked twice.
+        let is_open = !server.is_signing_in() && server.session().await.is_ok();
+        let outcome = match is_open {
+            true => Ok(SignInOutcome::SignedIn),
+            false => server.wait_for_sign_in("tools/call", params).await,
+        };
         Some(outcome.map(|outcome| match outcome {
             SignInOutcome::Pending(result) => result.into(),
             SignInOutcome::SignedIn => {

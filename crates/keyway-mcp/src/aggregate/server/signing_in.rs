@@ -97,6 +97,10 @@ impl Server {
                 None => Ok(()),
             };
             let is_in = outcome.is_ok();
+            if is_in {
+                // First: a call that finds no sign-in under way connects, and begins no other one.
+                server.clear_failure();
+            }
             server.lock().sign_in = None;
             sender.send_replace(Some(outcome));
             if is_in {
@@ -104,6 +108,11 @@ impl Server {
             }
         }));
         sign_in
+    }
+
+    /// Says whether a person is being asked.
+    pub(in crate::aggregate) fn is_signing_in(&self) -> bool {
+        self.lock().sign_in.is_some()
     }
 
     /// Connects again after a sign-in; the client is told that the lists have changed.

@@ -177,6 +177,21 @@ async fn a_code_that_only_the_client_can_show_is_the_answer_at_once_and_the_sign
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_sign_in_tool_asks_no_person_again_once_the_sign_in_is_over() {
+    let (fake, mut client) = closed(json!({})).await;
+    let gate = fake.door.get().unwrap();
+    gate.has_code.store(true, Ordering::SeqCst);
+    let pending = client.call("one__sign_in").await;
+    assert_eq!(pending["result"]["isError"], true, "{pending}");
+    gate.permits.add_permits(1);
+    settle().await;
+    // The client has not listed again.
+    let answer = client.call("one__sign_in").await;
+    assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
+    assert_eq!(asked(&fake), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_opens_pages_gets_the_page_of_the_code_and_is_told_when_it_may_call_again() {
     let (fake, mut client) = closed(json!({"elicitation": {"url": {}}})).await;
     let gate = fake.door.get().unwrap();
