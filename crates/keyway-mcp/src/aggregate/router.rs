@@ -189,7 +189,8 @@ impl Hub {
         }
         server.sign_in_port()?;
         // A client may still have the tool when the sign-in is over: the person is not asked twice.
-        let is_open = !server.is_signing_in() && server.session().await.is_ok();
+        let is_closed = server.is_signing_in() || server.state().state == State::NeedsAuth;
+        let is_open = !is_closed && server.session().await.is_ok();
         let outcome = match is_open {
             true => Ok(SignInOutcome::SignedIn),
             false => server.wait_for_sign_in("tools/call", params).await,

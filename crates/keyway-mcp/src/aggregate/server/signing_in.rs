@@ -97,17 +97,24 @@ impl Server {
                 None => Ok(()),
             };
             let is_in = outcome.is_ok();
-            if is_in {
-                // First: a call that finds no sign-in under way connects, and begins no other one.
-                server.clear_failure();
-            }
-            server.lock().sign_in = None;
+            server.end_sign_in(is_in);
             sender.send_replace(Some(outcome));
             if is_in {
                 server.after_sign_in().await;
             }
         }));
         sign_in
+    }
+
+    /// Notes that no person is asked any more. Under one lock: a call that finds no sign-in under way
+    /// connects, and begins no other one.
+    fn end_sign_in(&self, is_in: bool) {
+        let mut inner = self.lock();
+        if is_in {
+            inner.problem = None;
+            inner.quiet_until = None;
+        }
+        inner.sign_in = None;
     }
 
     /// Says whether a person is being asked.
