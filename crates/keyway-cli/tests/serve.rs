@@ -18,6 +18,38 @@ use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
 #[test]
+fn a_client_keeps_its_session_when_the_gateway_is_restarted() {
+    let upstream = upstream();
+    let entry = format!(
+        r#"{{"one": {{"type": "http", "url": "http://127.0.0.1:{}/one"}}}}"#,
+        upstream.port()
+    );
+    let folder = Folder::new().file("a/.mcp.json", entry);
+    let token = token(&folder, &["--name", "client"]);
+    let first = serve(&folder, &["a"]);
+    let welcome = first.post("/mcp/a/one", Some(&token), HELLO);
+    let mut lines = welcome.lines();
+    let session = lines.find_map(|it| it.strip_prefix("mcp-session-id: "));
+    let session = session.expect("a session").to_owned();
+    drop(first);
+    let second = serve(&folder, &["a"]);
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let ask = |id: &str| {
+        let shown = format!(
+            "authorization: Bearer {token}\r\nmcp-session-id: {id}\r\n\
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\n"
+        );
+        second.request("POST", "/mcp/a/one", &shown, list)
+    };
+    let answer = ask(&session);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let mut other = session.clone();
+    other.replace_range(20..21, if &session[20..21] == "A" { "B" } else { "A" });
+    let answer = ask(&other);
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+}
+
+#[test]
 fn a_server_that_was_added_a_moment_ago_is_found() {
     let upstream = upstream();
     let entry = |name: &str| {

@@ -21,6 +21,7 @@ use keyway_transport::capture;
 use keyway_vault::Folder;
 use thiserror::Error;
 
+use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
 use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
 
@@ -106,6 +107,17 @@ impl Database {
         // An issuer is an address, so that it contains no space.
         let person = format!("{issuer} {subject}");
         Ok(self.stores(Person::new(&*self.tenant, person)?))
+    }
+
+    /// Returns the key that seals session ids at every gateway of the tenant.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none now.
+    pub fn session_key(&self) -> Result<SessionKey, StoreError> {
+        let tenant = Person::shared(&*self.tenant)?;
+        let key = self.replica.derived_key(&tenant, "gateway sessions")?;
+        Ok(SessionKey::new(key))
     }
 
     /// Redeems what gateways that died were renewing, for all people of the tenant; never returns.

@@ -18,6 +18,7 @@ mod exchange;
 mod guard;
 mod http_sse;
 mod legacy;
+mod limits;
 mod list_changed;
 mod look_requests;
 mod metrics;
@@ -28,6 +29,7 @@ mod readiness;
 mod reply;
 mod router;
 mod routes;
+mod sealed_session;
 mod served_servers;
 mod session_store;
 mod shared_client;
@@ -38,6 +40,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
+use keyway::settings::LimitSettings;
 use keyway_auth::BoxFuture;
 use keyway_transport::{Connection, Envelope, Inbound, Peer, Reply, Service};
 use tokio::time::{Instant, interval};
@@ -46,6 +49,7 @@ pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::guard::Door;
+use self::limits::{Limits, Message, Permits, TooMuch};
 use self::look_requests::{AwaitedLooks, LookRequests};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
@@ -54,9 +58,11 @@ use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
 use self::routes::{NoRoute, Route};
+pub use self::sealed_session::SessionKey;
 pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
+use self::upstream_connection::UpstreamConnection;
 use crate::control::Control;
 use crate::people::People;
 use crate::timeouts::MAINTENANCE_INTERVAL;
@@ -84,6 +90,9 @@ pub struct Gateway {
     readiness: Readiness,
     people: Option<Arc<People>>,
     looks: LookRequests,
+    limits: Limits,
+    /// Seals session ids; without it no session outlives this process.
+    session_key: Option<SessionKey>,
 }
 
 impl Gateway {
@@ -101,6 +110,8 @@ impl Gateway {
             readiness: Readiness::default(),
             people: None,
             looks: LookRequests::default(),
+            limits: Limits::default(),
+            session_key: None,
         }
     }
 
@@ -144,6 +155,22 @@ impl Gateway {
     #[must_use]
     pub fn with_people(mut self, people: Arc<People>) -> Self {
         self.people = Some(people);
+        self
+    }
+
+    /// Seals session ids with a key that all replicas share, so that each can take over sessions that
+    /// began at another or before a restart.
+    #[must_use]
+    pub fn with_session_key(mut self, key: Option<SessionKey>) -> Self {
+        self.session_key = key;
+        self
+    }
+
+    /// Limits how much clients may ask.
+    #[must_use]
+    pub fn with_limits(mut self, settings: LimitSettings) -> Self {
+        self.limits = Limits::new(settings);
+        self.sessions.limit(settings);
         self
     }
 
@@ -416,7 +443,7 @@ impl Gateway {
                 Ok(message) => self.post(message).await,
                 Err(refusal) => refusal,
             },
-            Method::GET => self.listen(&principal, &route, &request.headers),
+            Method::GET => self.listen(&principal, &route, &request.headers).await,
             Method::DELETE => self.end(&principal, &route, &request.headers).await,
             _ => reply::wrong_method(),
         }
@@ -443,6 +470,10 @@ impl Gateway {
             let error = jsonrpc::error_object(PARSE_ERROR, "not a JSON-RPC message");
             return reply::error(StatusCode::BAD_REQUEST, None, &error);
         };
+        message.permits = match self.admit(&message, &envelope) {
+            Ok(permits) => Some(permits),
+            Err(refused) => return refused.reply(envelope.id().as_ref()),
+        };
         message.recorder = self.begin(&message, &envelope);
         let sent = message.headers.get(VERSION);
         let is_modern = sent.is_some_and(|version| version == MODERN)
@@ -459,6 +490,39 @@ impl Gateway {
             recorder.end(Outcome::Status(reply.status().as_u16()));
         }
         reply
+    }
+
+    /// Counts a message towards the limits of its client and, if that is known, of its server.
+    fn admit(
+        &self,
+        message: &ClientMessage,
+        envelope: &Envelope<'_>,
+    ) -> Result<Arc<Permits>, TooMuch> {
+        let counted = counted(message, envelope);
+        let permits = self.limits.admit(&message.principal, counted)?;
+        if let Some(server) = message.route.only() {
+            let server = (&*server.plugin, &*server.name);
+            self.limits.admit_to(&permits, server, counted)?;
+        }
+        Ok(Arc::new(permits))
+    }
+
+    /// Counts a message to all servers towards the limit of the one that it names.
+    fn admit_named(
+        &self,
+        message: &ClientMessage,
+        envelope: &Envelope<'_>,
+        connection: &UpstreamConnection,
+    ) -> Result<(), TooMuch> {
+        let (Some(permits), None) = (&message.permits, message.route.only()) else {
+            return Ok(());
+        };
+        let target = || RequestTarget::of(envelope.method.as_deref()?, envelope.params?.get());
+        let Some((plugin, name)) = target().and_then(|target| connection.server_of(&target)) else {
+            return Ok(());
+        };
+        let counted = counted(message, envelope);
+        self.limits.admit_to(permits, (&plugin, &name), counted)
     }
 
     /// Records a request; notifications and answers are not recorded.
@@ -483,6 +547,13 @@ impl Gateway {
         let target = served.is_none().then(target).flatten();
         let recorder = recorder.with_target(target);
         Some(Arc::new(recorder.with_request(&message.frame)))
+    }
+}
+
+fn counted(message: &ClientMessage, envelope: &Envelope<'_>) -> Message {
+    Message {
+        bytes: message.frame.bytes().len(),
+        is_request: envelope.method.is_some() && envelope.id().is_some(),
     }
 }
 

@@ -196,6 +196,12 @@ impl fmt::Display for TokenScope {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
+    /// Returns its bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Hashes what a client showed.
     #[must_use]
     pub fn of(token: &str) -> Self {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keyway_store::seal::Key;
 use keyway_store::{GrantStore as _, StoreError};
 
 use crate::error::PostgresError;
@@ -73,6 +74,21 @@ impl Replica {
     #[must_use]
     pub fn documents(&self, person: Person) -> PostgresDocuments {
         PostgresDocuments::new(Arc::clone(&self.0), person)
+    }
+
+    /// Returns a key for one purpose, derived from that of a person's or a tenant's data: the same at
+    /// every replica, and stored nowhere.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none now.
+    pub fn derived_key(&self, person: &Person, purpose: &'static str) -> Result<Key, StoreError> {
+        let derived = async {
+            let keys = &self.0.keys;
+            let key = keys.current(&self.0.sessions, person).await?;
+            Ok(key.key.derive(purpose)?)
+        };
+        Ok(self.0.wait(derived)?)
     }
 
     /// Deletes everything of a person and destroys the key of their data, on every replica.

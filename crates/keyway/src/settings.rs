@@ -10,6 +10,7 @@ mod confinement;
 #[cfg(feature = "settings-file")]
 mod file;
 mod keys;
+mod limits;
 #[cfg(feature = "settings-file")]
 mod names;
 #[cfg(feature = "settings-file")]
@@ -39,6 +40,7 @@ pub use self::confinement::isolation;
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
+pub use self::limits::{Limit, LimitSettings};
 #[cfg(feature = "settings-file")]
 pub use self::names::names;
 #[cfg(feature = "settings-file")]
@@ -104,6 +106,8 @@ pub struct GatewaySettings {
     pub public: Option<PublicAddress>,
     /// `[gateway.people]`: which people may use it; `None` for none.
     pub people: Option<PeopleSettings>,
+    /// `[gateway.limits.client]` and `[gateway.limits.server]`: how much clients may ask.
+    pub limits: LimitSettings,
 }
 
 impl GatewaySettings {

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ring::digest::{SHA256, digest};
+
 use super::details::Details;
 
 /// The account of a session, shared by all its connections; unset before the first token.
 ///
 /// ```text
-///   unset ──first token──▶ pinned ──token of another account──▶ pinned, refused
+///   unset ─────first token──────▶ pinned ──token of another account──▶ pinned, refused
+///   expecting ──its first token──▶ pinned         (or refused)
 /// ```
 ///
 /// If the server never says who signed in, all sign-ins at one issuer count as one account.
@@ -21,6 +24,8 @@ pub struct AccountPin(Arc<Mutex<PinState>>);
 #[derive(Default)]
 struct PinState {
     owner: Option<Owner>,
+    /// Of an account whose tokens were used elsewhere; it counts until one is used here.
+    expected: Option<[u8; 32]>,
     was_refused: bool,
     sign_out_count: u64,
 }
@@ -32,6 +37,24 @@ struct Owner {
 }
 
 impl AccountPin {
+    /// Admits the account of a [digest](Self::digest) alone.
+    #[must_use]
+    pub fn expecting(account: [u8; 32]) -> Self {
+        Self(Arc::new(Mutex::new(PinState {
+            expected: Some(account),
+            ..PinState::default()
+        })))
+    }
+
+    /// Returns a digest of the account, if there is one.
+    #[must_use]
+    pub fn digest(&self) -> Option<[u8; 32]> {
+        let state = self.lock();
+        let own = state.owner.as_ref();
+        let own = own.map(|owner| digest_of(&owner.issuer, owner.account.as_deref()));
+        own.or(state.expected)
+    }
+
     /// Says whether a token of another account was refused; then the session is over.
     #[must_use]
     pub fn was_refused(&self) -> bool {
@@ -53,7 +76,11 @@ impl AccountPin {
     /// Says whether a sign-in is of the pinned account; the first one pins it.
     pub(super) fn admits(&self, details: &Details) -> bool {
         let mut state = self.lock();
-        let is_same = state.owner.as_ref().is_none_or(|owner| {
+        let is_expected = || {
+            let account = digest_of(&details.issuer, details.account.as_deref());
+            state.expected.is_none_or(|expected| expected == account)
+        };
+        let is_same = state.owner.as_ref().map_or_else(is_expected, |owner| {
             // A server may say who it is only when the token is renewed.
             let is_told_later =
                 owner.account.is_none() && owner.signed_in_at == details.signed_in_at;
@@ -74,6 +101,18 @@ impl AccountPin {
     fn lock(&self) -> MutexGuard<'_, PinState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Fields carry their length, and whether there is an account counts.
+fn digest_of(issuer: &str, account: Option<&str>) -> [u8; 32] {
+    let mut text = format!("{}:{issuer}", issuer.len());
+    if let Some(account) = account {
+        text.push(':');
+        text.push_str(account);
+    }
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
+    bytes
 }
 
 /// Without the account, which may be an e-mail address.
@@ -114,6 +153,25 @@ mod tests {
             let account_pin = account_pin.clone();
             assert!(!account_pin.admits(&other), "{other:?}");
             assert!(account_pin.was_refused());
+        }
+    }
+
+    #[test]
+    fn one_that_began_elsewhere_keeps_to_its_account() {
+        let elsewhere = AccountPin::default();
+        assert_eq!(elsewhere.digest(), None);
+        assert!(elsewhere.admits(&details("a", Some("ada"), 1)));
+        let account = elsewhere.digest().unwrap();
+        for (other, is_same) in [
+            (details("a", Some("ada"), 9), true),
+            (details("a", Some("bob"), 9), false),
+            (details("a", None, 9), false),
+            (details("b", Some("ada"), 9), false),
+        ] {
+            let here = AccountPin::expecting(account);
+            assert_eq!(here.digest(), Some(account), "before its first token too");
+            assert_eq!(here.admits(&other), is_same, "{other:?}");
+            assert_eq!(here.was_refused(), !is_same);
         }
     }
 

@@ -19,7 +19,7 @@ use keyway_dashboard::administration::Administration;
 use keyway_gateway::control::Control;
 use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
-    Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
+    Gateway, ListenError, Listener, ServedServer, SessionKey, expect_many_connections, serve,
 };
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::people::People;
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault, policies)?);
-        let gateway = with_people(gateway, backend.host())?;
+        let gateway = for_team(gateway, backend.host(), &vault, database.as_ref())?;
         let gateway = Arc::new(watching(gateway, database, &backend));
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(backend.host(), context)?;
@@ -223,8 +223,25 @@ fn public_address(host: &Host) -> Option<&PublicAddress> {
     public.filter(|_| settings.people.is_some())
 }
 
-/// Lets the people of the settings in.
-fn with_people(gateway: Gateway, host: &Host) -> Result<Gateway, CliError> {
+/// Returns the key of session ids: of the database, if gateways share one.
+fn session_key(vault: &Vault, database: Option<&Database>) -> Result<Option<SessionKey>, CliError> {
+    match database {
+        Some(database) => Ok(Some(database.session_key()?)),
+        None => Ok(SessionKey::kept_in(vault)),
+    }
+}
+
+/// Lets the people of the settings in, limits how much clients may ask, and shares sessions with
+/// other gateways.
+fn for_team(
+    gateway: Gateway,
+    host: &Host,
+    vault: &Vault,
+    database: Option<&Database>,
+) -> Result<Gateway, CliError> {
+    let gateway = gateway
+        .with_limits(host.settings().gateway.limits)
+        .with_session_key(session_key(vault, database)?);
     Ok(match People::of(&host.settings().gateway, host.http())? {
         Some(people) => gateway.with_people(Arc::new(people)),
         None => gateway,

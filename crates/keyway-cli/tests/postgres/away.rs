@@ -35,6 +35,22 @@ fn two_gateways_use_one_sign_in_and_renew_it_once() {
 }
 
 #[test]
+fn a_session_goes_on_at_another_gateway_and_after_the_first_was_killed() {
+    let team = Team::signed_in(Settings::default());
+    let (one, other) = (team.gateway(), team.gateway());
+    let session = Conversation::begin(&team, &one);
+    let moved = session.at(&other);
+    for session in [&session, &moved, &session] {
+        let answer = session.call();
+        assert!(answer.contains("Echo: hello"), "{answer}");
+    }
+    drop(one);
+    let answer = moved.call();
+    assert!(answer.contains("Echo: hello"), "{answer}");
+    assert_eq!(team.desk.windows().len(), 1, "no person was asked again");
+}
+
+#[test]
 fn without_its_database_a_gateway_serves_what_it_has_and_redeems_nothing() {
     let team = Team::signed_in(Settings::default());
     let gateway = team.gateway();

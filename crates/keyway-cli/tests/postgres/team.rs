@@ -117,6 +117,14 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Goes on at another gateway.
+    pub(crate) fn at<'b>(&self, gateway: &'b Gateway) -> Conversation<'b> {
+        Conversation {
+            gateway,
+            headers: self.headers.clone(),
+        }
+    }
+
     pub(crate) fn call(&self) -> String {
         let message = json!({
             "jsonrpc": "2.0",

@@ -37,6 +37,7 @@ impl Gateway {
                 headers: headers.clone(),
                 frame,
                 recorder: None,
+                permits: None,
             };
             self.post_one(message)
         });

@@ -7,6 +7,7 @@ use http::{HeaderMap, StatusCode};
 use keyway_transport::{Envelope, Frame, Inbound, Reply};
 use memchr::memmem::Finder;
 
+use super::limits::Permits;
 use super::principal::Principal;
 use super::reply;
 use super::routes::Route;
@@ -22,6 +23,8 @@ pub(super) struct ClientMessage {
     pub(super) frame: Frame,
     /// Records the request when its last owner drops it.
     pub(super) recorder: Option<Arc<RequestRecorder>>,
+    /// Its places among the requests that may be made at once, until it is answered.
+    pub(super) permits: Option<Arc<Permits>>,
 }
 
 impl ClientMessage {
@@ -38,6 +41,7 @@ impl ClientMessage {
             headers: request.headers,
             frame,
             recorder: None,
+            permits: None,
         })
     }
 }

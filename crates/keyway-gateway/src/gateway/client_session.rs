@@ -15,12 +15,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::binding::{Binding, BoundConnection, Validity};
-use super::client_message::ClientMessage;
 use super::dormant::needs_program;
 use super::list_changed::ListChanged;
 use super::principal::Principal;
 use super::router::{Router, startable_later};
 use super::routes::Route;
+use super::sealed_session::SealedSession;
 use super::served_servers::ServedServer;
 use super::upstream_connection::{
     CloseOnDrop, Delivery, OpenedUpstream, RequestInfo, UpstreamConnection,
@@ -110,10 +110,10 @@ pub(super) struct SessionOwner {
 
 impl SessionOwner {
     /// The sender of a message; its account is not known yet.
-    pub(super) fn of(message: &ClientMessage) -> Self {
+    pub(super) fn of(principal: &Principal, route: &Route) -> Self {
         Self {
-            principal: message.principal.clone(),
-            route: message.route.clone(),
+            principal: principal.clone(),
+            route: route.clone(),
             account: AccountPin::default(),
         }
     }
@@ -173,6 +173,74 @@ impl ClientSession {
             sign_out_count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         })
+    }
+
+    /// Says what another replica needs to take it over; `None` if its first request is too long.
+    pub(super) fn sealed(&self) -> Option<SealedSession> {
+        let negotiated = lock(&self.negotiated);
+        let initialize = negotiated.initialize.as_ref()?;
+        let text = str::from_utf8(initialize.bytes()).ok()?;
+        let version = negotiated.version.as_deref().map(str::to_owned);
+        let account = self.owner.account.digest();
+        let list_changed = negotiated.list_changed;
+        Some(SealedSession::new(
+            text.to_owned(),
+            version,
+            list_changed,
+            account,
+        ))
+    }
+
+    /// Takes over a session that began elsewhere: its server is greeted as its client greeted it, and
+    /// has to agree on the same version.
+    ///
+    /// `None` if it does not, and for a program: what that remembered is lost.
+    pub(super) async fn take_over(
+        sealed: SealedSession,
+        mut owner: SessionOwner,
+        router: &Router,
+    ) -> Option<Arc<Self>> {
+        if startable_later(&owner.principal, &owner.route).is_some() {
+            return None;
+        }
+        owner.account = sealed
+            .account
+            .map(AccountPin::expecting)
+            .unwrap_or_default();
+        let negotiated = Negotiated {
+            initialize: Some(Frame::new(sealed.initialize).ok()?),
+            version: sealed.version.map(Into::into),
+            list_changed: sealed.list_changed,
+        };
+        let initialize = negotiated.initialize_request()?;
+        let asked = RequestInfo {
+            id: initialize.envelope().ok()?.id()?,
+            token: None,
+            takes_events: false,
+        };
+        let opened = owner.open_connection(router, &initialize, &asked);
+        let opened = timeout(CLIENT_INITIALIZE_TIMEOUT, opened).await.ok()?;
+        let (connection, mut deliveries) = opened.ok()?;
+        let close_on_drop = CloseOnDrop::new(Arc::clone(&connection));
+        connection.announce_only(negotiated.list_changed);
+        let answer = loop {
+            match timeout(CLIENT_INITIALIZE_TIMEOUT, deliveries.recv())
+                .await
+                .ok()??
+            {
+                Delivery::Interim(_) => {}
+                Delivery::Response(answer, _) => break answer,
+            }
+        };
+        if !negotiated.accepts(&answer) {
+            return None;
+        }
+        send_initialized(&connection).await;
+        let session = Self::start(connection, owner, &initialize);
+        *lock(&session.negotiated) = negotiated;
+        session.is_initialized.store(true, Ordering::Release);
+        close_on_drop.keep();
+        Some(session)
     }
 
     /// Notes the result of `initialize`.

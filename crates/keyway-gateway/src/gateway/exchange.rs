@@ -16,6 +16,7 @@ use keyway_dashboard::activity::RequestRecorder;
 use keyway_mcp::jsonrpc::{LOCAL_ERROR, METHOD_NOT_FOUND};
 
 use super::event_streams::Priming;
+use super::limits::Permits;
 use super::reply::{self, KEEP_ALIVE};
 use super::upstream_connection::{Delivery, UpstreamConnection};
 use crate::timeouts::KEEP_ALIVE_INTERVAL;
@@ -30,6 +31,8 @@ pub(super) struct Exchange {
     priming: Priming,
     tool_headers: Option<ToolHeaderUpdate>,
     recorder: Option<Arc<RequestRecorder>>,
+    /// Given back when this is dropped.
+    permits: Option<Arc<Permits>>,
 }
 
 /// Where to note, from the answer, which arguments are repeated in headers.
@@ -85,12 +88,19 @@ impl Exchange {
             priming: Priming::None,
             tool_headers: None,
             recorder: None,
+            permits: None,
         }
     }
 
     /// Notes how the request ends.
     pub(super) fn observed_by(mut self, recorder: Option<Arc<RequestRecorder>>) -> Self {
         self.recorder = recorder;
+        self
+    }
+
+    /// Keeps the request's places until it is answered.
+    pub(super) fn holding(mut self, permits: Option<Arc<Permits>>) -> Self {
+        self.permits = permits;
         self
     }
 

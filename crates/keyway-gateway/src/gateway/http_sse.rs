@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
+use keyway_secret::random;
 use keyway_transport::{Envelope, Frame, Inbound, Reply};
 use tokio::sync::mpsc;
 
@@ -58,9 +59,10 @@ impl Gateway {
         }
         let (out, pieces) = mpsc::channel(QUEUE);
         let stream = Arc::new(SseStream::new(out.clone()));
+        let id = random::token().ok();
         let Some(id) = self.sessions.insert(
-            principal,
-            route,
+            id,
+            (principal, route),
             SessionKind::Sse(stream),
             &self.router.closing,
         ) else {
@@ -80,6 +82,10 @@ impl Gateway {
         };
         let id = envelope.id();
         let refuse = |status, code, what: &str| reply::refusal(status, id.as_ref(), code, what);
+        message.permits = match self.admit(&message, &envelope) {
+            Ok(permits) => Some(permits),
+            Err(refused) => return refused.reply(id.as_ref()),
+        };
         message.recorder = self.begin(&message, &envelope);
         let Some(client) = stream.client.get() else {
             return match envelope.method.as_deref() {
@@ -141,7 +147,7 @@ impl Gateway {
         };
         asked.takes_events = false;
         let busy = stream.busy();
-        let owner = SessionOwner::of(&message);
+        let owner = SessionOwner::of(&message.principal, &message.route);
         let Ok((connection, deliveries)) = owner
             .open_connection(&self.router, &message.frame, &asked)
             .await

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
+use keyway_secret::{Secret, random};
 use keyway_transport::{Envelope, Reply};
 use tokio::sync::oneshot;
 
@@ -40,7 +41,8 @@ impl Gateway {
             let what = "unknown MCP-Protocol-Version";
             return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what);
         }
-        let Some(client) = self.client(session_id, &message.principal, &message.route) else {
+        let found = self.client_or_take_over(session_id, &message.principal, &message.route);
+        let Some((client, _)) = found.await else {
             return refuse(
                 StatusCode::NOT_FOUND,
                 NO_SESSION,
@@ -58,6 +60,9 @@ impl Gateway {
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
             };
         };
+        if let Err(refused) = self.admit_named(message, envelope, &connection) {
+            return refused.reply(id.as_ref());
+        }
         let deliveries = match connection.register(&asked) {
             Ok(deliveries) => deliveries,
             Err(refused) => return refused.reply(&asked.id),
@@ -66,7 +71,8 @@ impl Gateway {
             .takes_events(asked.takes_events)
             .prefers_events(prefers_events(&message.headers))
             .priming(priming(&message.headers))
-            .observed_by(message.recorder.clone());
+            .observed_by(message.recorder.clone())
+            .holding(message.permits.clone());
         exchange.send(message.frame.clone()).await;
         exchange.reply().await
     }
@@ -76,10 +82,10 @@ impl Gateway {
         let Some(asked) = asked(envelope, &message.headers) else {
             return busy();
         };
-        if !self.sessions.may_start(&message.principal) {
-            return busy();
+        if let Err(shortage) = self.sessions.may_start(&message.principal, &message.route) {
+            return shortage.reply();
         }
-        let owner = SessionOwner::of(message);
+        let owner = SessionOwner::of(&message.principal, &message.route);
         let Ok((connection, mut deliveries)) = owner
             .open_connection(&self.router, &message.frame, &asked)
             .await
@@ -109,10 +115,11 @@ impl Gateway {
         }
         let client = ClientSession::start(connection, owner, &message.frame);
         client.initialized_with(&frame);
+        let id = self.session_id(&client, &message.principal, &message.route);
         let kind = SessionKind::Streamable(client);
         let id = self.sessions.insert(
-            &message.principal,
-            message.route.clone(),
+            id,
+            (&message.principal, message.route.clone()),
             kind,
             &self.router.closing,
         );
@@ -127,7 +134,7 @@ impl Gateway {
     }
 
     /// Opens the stream for what belongs to no request, or takes up any that broke off.
-    pub(super) fn listen(
+    pub(super) async fn listen(
         &self,
         principal: &Principal,
         route: &Route,
@@ -136,14 +143,19 @@ impl Gateway {
         let Some(id) = headers.get(SESSION_ID) else {
             return reply::wrong_method();
         };
-        let Some(client) = self.client(id, principal, route) else {
-            return reply::plain(StatusCode::NOT_FOUND, "there is no such session\n");
-        };
         if !takes_events(headers) {
             let what = "the client must accept text/event-stream\n";
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
-        let Some(last) = headers.get(LAST_EVENT_ID) else {
+        let found = self.client_or_take_over(id, principal, route).await;
+        let Some((client, origin)) = found else {
+            return reply::plain(StatusCode::NOT_FOUND, "there is no such session\n");
+        };
+        // What was said on a stream elsewhere is not known here: it goes on with what comes.
+        let last = headers
+            .get(LAST_EVENT_ID)
+            .filter(|_| origin == Origin::Here);
+        let Some(last) = last else {
             return reply::events(client.connection().listen(priming(headers)));
         };
         let resumed = last
@@ -183,6 +195,52 @@ impl Gateway {
         }
     }
 
+    /// Makes the id of a session: sealed, where there is a key and it fits.
+    fn session_id(
+        &self,
+        client: &ClientSession,
+        principal: &Principal,
+        route: &Route,
+    ) -> Option<Secret<String>> {
+        let sealed = self.session_key.as_ref().and_then(|key| {
+            let session = client.sealed()?;
+            key.seal(&session, principal.id(), route)
+        });
+        sealed.or_else(|| random::token().ok())
+    }
+
+    /// Finds a session, and takes over one of another replica.
+    async fn client_or_take_over(
+        &self,
+        id: &HeaderValue,
+        principal: &Principal,
+        route: &Route,
+    ) -> Option<(Arc<ClientSession>, Origin)> {
+        if let Some(client) = self.client(id, principal, route) {
+            return Some((client, Origin::Here));
+        }
+        let id = id.to_str().ok()?;
+        let sealed = self.session_key.as_ref()?.open(id, principal.id(), route)?;
+        if self.sessions.has_ended(id) || self.sessions.may_start(principal, route).is_err() {
+            return None;
+        }
+        let owner = SessionOwner::of(principal, route);
+        let client = ClientSession::take_over(sealed, owner, &self.router).await?;
+        let kind = SessionKind::Streamable(Arc::clone(&client));
+        let own_id = Some(Secret::new(id.to_owned()));
+        let closing = &self.router.closing;
+        let stored = self
+            .sessions
+            .insert(own_id, (principal, route.clone()), kind, closing);
+        if stored.is_none() {
+            // Another request of the client was faster, or there is no room.
+            client.close().await;
+            let there = self.sessions.streamable(id, principal, route)?;
+            return Some((there, Origin::Elsewhere));
+        }
+        Some((client, Origin::Elsewhere))
+    }
+
     fn client(
         &self,
         id: &HeaderValue,
@@ -192,6 +250,14 @@ impl Gateway {
         self.sessions
             .streamable(id.to_str().ok()?, principal, route)
     }
+}
+
+/// Where a session was until now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Here,
+    /// At another replica, or here before a restart.
+    Elsewhere,
 }
 
 /// Without the header a client of 2025-03-26 is assumed (2025-11-25, "Protocol Version Header").

@@ -2,11 +2,11 @@
 
 use keyway_mcp::jsonrpc;
 use keyway_transport::Frame;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Whether a client is told that lists have changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListChanged([bool; LISTS.len()]);
 
 impl ListChanged {

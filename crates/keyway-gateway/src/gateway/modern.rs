@@ -63,10 +63,14 @@ impl Gateway {
             .prefers_events(prefers_events(&message.headers))
             .tool_headers(tool_headers(&pool.tools, envelope))
             .observed_by(message.recorder.clone())
+            .holding(message.permits.clone())
         };
         if let Some((connection, deliveries)) = entered {
             drop(opening.take());
             let exchange = wait(Arc::clone(&connection), deliveries);
+            if let Err(refused) = self.admit_named(message, envelope, &connection) {
+                return refused.reply(id.as_ref());
+            }
             exchange.send(message.frame.clone()).await;
             if !connection.is_direct() || !may_be_repeated(method) {
                 return exchange.reply().await;

@@ -10,11 +10,14 @@
 //! ```
 //!
 //! An entry holds all that decides whether a request may use a session: its principal, its route,
-//! and in [`ClientSession`] the negotiated version. A replica that seals these into the session id
-//! can take a session over; only the id's maker, [`SessionStore::insert`], would change.
+//! and in [`ClientSession`] the negotiated version. With a key for session ids these are sealed into
+//! the id, so that another replica can take the session over (`sealed_session`).
 
-use keyway_secret::{Secret, random};
-use std::collections::HashMap;
+use http::StatusCode;
+use keyway::settings::LimitSettings;
+use keyway_secret::Secret;
+use keyway_transport::Reply;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::binding::Validity;
@@ -22,6 +25,7 @@ use super::client_session::ClientSession;
 use super::closing_tasks::ClosingTasks;
 use super::connection_pool::ConnectionPool;
 use super::principal::{Principal, PrincipalId};
+use super::reply;
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
@@ -38,6 +42,10 @@ pub(super) struct SessionStore(Mutex<Entries>);
 struct Entries {
     sessions: HashMap<Box<str>, Arc<StoredSession>>,
     pools: HashMap<PoolKey, Arc<ConnectionPool>>,
+    /// The ids of sessions that their clients ended, the newest last.
+    ended: VecDeque<Box<str>>,
+    /// How many a client, and all clients of a server together, may have beside our own limits.
+    limits: LimitSettings,
 }
 
 type PoolKey = (PrincipalId, Route);
@@ -74,38 +82,50 @@ impl SessionStore {
 
     /// Says whether a principal may start another Streamable HTTP session: the limit is not
     /// reached, or an idle session can be evicted.
-    pub(super) fn may_start(&self, principal: &Principal) -> bool {
+    pub(super) fn may_start(&self, principal: &Principal, route: &Route) -> Result<(), Shortage> {
         let entries = self.lock();
-        match entries.shortage(principal.id(), MAX_STREAMABLE, SessionKind::is_streamable) {
-            None => true,
-            Some(shortage) => entries.longest_idle(shortage).is_some(),
+        let whose = (principal.id(), route);
+        match entries.shortage(whose, MAX_STREAMABLE, SessionKind::is_streamable) {
+            None => Ok(()),
+            Some(shortage) => match entries.longest_idle(&shortage) {
+                Some(_) => Ok(()),
+                None => Err(shortage),
+            },
         }
     }
 
-    /// Stores a session and returns its new id. At the limit the session that was idle for longest
+    /// Sets limits below our own.
+    pub(super) fn limit(&self, limits: LimitSettings) {
+        self.lock().limits = limits;
+    }
+
+    /// Stores a session by its new id, and returns that. At the limit the session that was idle for longest
     /// is evicted: clients that crash, or that run for one command, do not end theirs. `None` if
-    /// all are in use, or without randomness.
+    /// all are in use, without an id, or if there is one with this id.
     pub(super) fn insert(
         &self,
-        principal: &Principal,
-        route: Route,
+        id: Option<Secret<String>>,
+        (principal, route): (&Principal, Route),
         kind: SessionKind,
         closing: &ClosingTasks,
     ) -> Option<Secret<String>> {
-        let id = random::token().ok()?;
+        let id = id?;
         let owner = principal.id();
         let mut entries = self.lock();
+        if entries.sessions.contains_key(id.expose().as_str()) {
+            return None;
+        }
         // Looked at again: others may have come while this one was connecting.
         let shortage = match kind {
             SessionKind::Streamable(_) => {
-                entries.shortage(owner, MAX_STREAMABLE, SessionKind::is_streamable)
+                entries.shortage((owner, &route), MAX_STREAMABLE, SessionKind::is_streamable)
             }
-            SessionKind::Sse(_) => entries.shortage(owner, MAX_SSE, SessionKind::is_sse),
+            SessionKind::Sse(_) => entries.shortage((owner, &route), MAX_SSE, SessionKind::is_sse),
         };
         if let Some(shortage) = shortage {
             // A stream of HTTP+SSE is never idle, and takes no place of the others.
             let idle = entries
-                .longest_idle(shortage)
+                .longest_idle(&shortage)
                 .filter(|_| kind.is_streamable())?;
             let evicted = entries.sessions.remove(&idle)?;
             closing.spawn(async move { evicted.kind.close().await });
@@ -152,9 +172,19 @@ impl SessionStore {
         self.lock().sessions.values().any(is_it)
     }
 
-    /// Forgets a session.
+    /// Forgets a session for good: its id is not taken up again here.
     pub(super) fn remove(&self, id: &str) {
-        self.lock().sessions.remove(id);
+        let mut entries = self.lock();
+        entries.sessions.remove(id);
+        if entries.ended.len() >= MAX_ENDED {
+            entries.ended.pop_front();
+        }
+        entries.ended.push_back(id.into());
+    }
+
+    /// Says whether a client has ended a session of this id here.
+    pub(super) fn has_ended(&self, id: &str) -> bool {
+        self.lock().ended.iter().any(|ended| **ended == *id)
     }
 
     /// Returns the pool of a principal for a route, made if there is none.
@@ -267,27 +297,37 @@ impl Entries {
     /// too many.
     fn shortage(
         &self,
-        owner: PrincipalId,
+        (owner, route): (PrincipalId, &Route),
         most: usize,
         is_kind: impl Fn(&SessionKind) -> bool,
     ) -> Option<Shortage> {
-        let (mut all, mut of_owner) = (0, 0);
+        let (mut all, mut of_owner, mut of_server) = (0, 0, 0);
         for session in self.sessions.values().filter(|it| is_kind(&it.kind)) {
             all += 1;
             of_owner += usize::from(session.owner == owner);
+            of_server += usize::from(route.only().is_some() && session.route == *route);
         }
-        if owner != PrincipalId::SameUser && of_owner >= most / 4 {
-            return Some(Shortage::OfOwner(owner));
+        let limit = |sessions: Option<u32>| {
+            let limit = sessions.and_then(|limit| usize::try_from(limit).ok());
+            limit.unwrap_or(usize::MAX)
+        };
+        let most_of_owner = limit(self.limits.client.sessions).min(most / 4);
+        if owner != PrincipalId::SameUser && of_owner >= most_of_owner {
+            return Some(Shortage::Owner(owner));
         }
-        (all >= most).then_some(Shortage::OfAll)
+        if of_server >= limit(self.limits.server.sessions) {
+            return Some(Shortage::Server(route.clone()));
+        }
+        (all >= most).then_some(Shortage::All)
     }
 
     /// Returns the session that nothing has used for longest. One with a request under way or an
     /// open stream is not idle; an HTTP+SSE session is its stream, and never idle.
-    fn longest_idle(&self, shortage: Shortage) -> Option<Box<str>> {
+    fn longest_idle(&self, shortage: &Shortage) -> Option<Box<str>> {
         let is_meant = |session: &StoredSession| match shortage {
-            Shortage::OfOwner(owner) => session.owner == owner,
-            Shortage::OfAll => true,
+            Shortage::Owner(owner) => session.owner == *owner,
+            Shortage::Server(route) => session.route == *route,
+            Shortage::All => true,
         };
         let sessions = self.sessions.iter().filter(|(_, it)| is_meant(it));
         let idle = sessions.filter_map(|(id, session)| match &session.kind {
@@ -303,10 +343,29 @@ impl Entries {
 }
 
 /// Whose sessions are as many as they may be.
-#[derive(Debug, Clone, Copy)]
-enum Shortage {
-    OfAll,
-    OfOwner(PrincipalId),
+#[derive(Debug)]
+pub(super) enum Shortage {
+    All,
+    Owner(PrincipalId),
+    Server(Route),
+}
+
+impl Shortage {
+    /// Refuses another session: the client can end some, or has to wait for others to.
+    pub(super) fn reply(&self) -> Reply {
+        let refused = match self {
+            Self::All => reply::plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions\n"),
+            Self::Owner(_) => reply::plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many sessions of this client are in use\n",
+            ),
+            Self::Server(_) => reply::plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many sessions of this server are in use\n",
+            ),
+        };
+        reply::try_later(refused)
+    }
 }
 
 impl StoredSession {
@@ -366,3 +425,5 @@ impl SessionKind {
 
 const MAX_STREAMABLE: usize = 4096;
 const MAX_SSE: usize = 1024;
+/// About a megabyte of ids.
+const MAX_ENDED: usize = 512;

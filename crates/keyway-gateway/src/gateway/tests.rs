@@ -8,11 +8,13 @@ mod dormant;
 mod down;
 mod ending;
 mod http_sse;
+mod limits;
 mod people;
 mod policies;
 mod public;
 mod recorded_server;
 mod resuming;
+mod sealed_session;
 mod served_servers;
 
 use std::time::{Duration, UNIX_EPOCH};

@@ -31,7 +31,7 @@ use super::list_changed::ListChanged;
 use super::served_servers::ServedServer;
 use crate::timeouts::{CLOSE_GRACE_TIMEOUT, CLOSE_POLL};
 use keyway_dashboard::activity::RequestRecorder;
-use keyway_mcp::aggregate::AggregateMembers;
+use keyway_mcp::aggregate::{AggregateMembers, RequestTarget};
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
 use keyway_mcp::bridge::listed_tools::ListedTools;
 use keyway_mcp::bridge::output::failure;
@@ -256,6 +256,11 @@ impl UpstreamConnection {
     pub(super) fn is_used(&self) -> bool {
         let is_read = !self.is_detached() && self.streams.has_reader();
         is_read || !self.lock().pending.is_empty()
+    }
+
+    /// Returns plugin and server of what a request to all servers is about, as far as that is known.
+    pub(super) fn server_of(&self, target: &RequestTarget) -> Option<(String, String)> {
+        self.members.as_ref()?.server_of(target)
     }
 
     /// Notes how a request ended, and where it went.

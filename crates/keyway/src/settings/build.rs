@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_secret::Secret;
 
-use self::gateway::{people, public_address};
+use self::gateway::{limit, people, public_address};
 use super::keys::ANY;
 use super::tree::{Found, Table, is_address};
 use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
@@ -64,6 +64,12 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
             found.refuse(&table, message.to_owned());
         }
         settings.gateway.people = Some(people);
+    }
+    for mut table in found.take(&["gateway", "limits", "client"]) {
+        settings.gateway.limits.client = limit(&mut table);
+    }
+    for mut table in found.take(&["gateway", "limits", "server"]) {
+        settings.gateway.limits.server = limit(&mut table);
     }
     for mut table in found.take(&["vault"]) {
         settings.vault = vault(&mut table, found, around);

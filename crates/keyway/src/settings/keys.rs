@@ -46,6 +46,8 @@ pub enum Kind {
     Port,
     /// A number of minutes; 0 means never.
     Minutes,
+    /// A number of things, at least 1.
+    Count,
     /// One of these words.
     Word(&'static [&'static str]),
     /// An address: `https`, or `http` on this machine.
@@ -75,6 +77,7 @@ impl Kind {
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Port => "a port from 1 to 65535".to_owned(),
             Self::Minutes => "a number of minutes from 0, which means never, to 65535".to_owned(),
+            Self::Count => "a number from 1 to 4294967295".to_owned(),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
                 words.join(", ")
@@ -446,6 +449,8 @@ pub const SECTIONS: &[Section] = &[
     },
     gateway::GATEWAY,
     gateway::PEOPLE,
+    gateway::CLIENT_LIMITS,
+    gateway::SERVER_LIMITS,
     Section {
         path: &["vault"],
         title: "[vault]",

@@ -38,6 +38,7 @@ pub(super) enum Value {
     Flag(bool),
     Port(u16),
     Minutes(u16),
+    Count(u32),
     Texts(Vec<String>),
     Map(BTreeMap<String, String>),
 }
@@ -99,6 +100,14 @@ impl Table {
     pub(super) fn minutes(&mut self, key: &str) -> Option<u16> {
         match self.values.remove(key)? {
             Value::Minutes(minutes) => Some(minutes),
+            _ => None,
+        }
+    }
+
+    /// Takes a number of things.
+    pub(super) fn count(&mut self, key: &str) -> Option<u32> {
+        match self.values.remove(key)? {
+            Value::Count(count) => Some(count),
             _ => None,
         }
     }
@@ -321,6 +330,10 @@ fn convert(key: &Key, value: &DeValue<'_>) -> Result<Value, String> {
         }
         (Kind::Minutes, DeValue::Integer(number)) => {
             number.as_str().parse::<u16>().ok().map(Value::Minutes)
+        }
+        (Kind::Count, DeValue::Integer(number)) => {
+            let count = number.as_str().parse::<u32>().ok();
+            count.filter(|count| *count > 0).map(Value::Count)
         }
         (Kind::Texts | Kind::Paths | Kind::Command, DeValue::Array(items)) => {
             let texts = items.iter().map(|item| text(item.get_ref()));

@@ -4,6 +4,7 @@ use url::Url;
 
 use super::file;
 use crate::settings::Around;
+use crate::settings::limits::Limit;
 use crate::settings::people::{ClaimSetting, PeopleSettings, PublicAddress, TlsFiles};
 use crate::settings::tree::{Found, Table, is_address};
 use crate::settings::words::Algorithm;
@@ -92,6 +93,16 @@ pub(super) fn people(table: &mut Table, found: &mut Found<'_>) -> PeopleSettings
         members: claim(table, found, ["member_claim", "member_values"]),
         admins: claim(table, found, ["admin_claim", "admin_values"]),
         shared_servers: table.texts("shared_servers").unwrap_or_default(),
+    }
+}
+
+/// Reads how much may be asked.
+pub(super) fn limit(table: &mut Table) -> Limit {
+    Limit {
+        calls_per_second: table.count("calls_per_second"),
+        calls_at_once: table.count("calls_at_once"),
+        bytes_per_second: table.count("bytes_per_second"),
+        sessions: table.count("sessions"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The keys of `[gateway]` and `[gateway.people]`.
+//! The keys of `[gateway]`, `[gateway.people]` and `[gateway.limits]`.
 
 use super::{Kind, Section, key};
 
@@ -115,3 +115,46 @@ pub(super) const PEOPLE: Section = Section {
         ),
     ],
 };
+
+/// How much one client may ask.
+pub(super) const CLIENT_LIMITS: Section = Section {
+    path: &["gateway", "limits", "client"],
+    title: "[gateway.limits.client]",
+    about: "How much each client of the gateway may ask: each person, and each gateway token. Processes that use the gateway's socket have no limit. What is too much is answered with status 429 and `Retry-After`, and nothing of it reaches a server. Without these keys there are no limits but the gateway's own.",
+    keys: LIMIT_KEYS,
+};
+
+/// How much may be asked of one server.
+pub(super) const SERVER_LIMITS: Section = Section {
+    path: &["gateway", "limits", "server"],
+    title: "[gateway.limits.server]",
+    about: "The same for each server, all its clients together. At the combined endpoint a request counts for the server that it names.",
+    keys: LIMIT_KEYS,
+};
+
+const LIMIT_KEYS: &[super::Key] = &[
+    key(
+        "calls_per_second",
+        Kind::Count,
+        "20",
+        "How many requests may come in a second; so many may come at once after a second without any",
+    ),
+    key(
+        "calls_at_once",
+        Kind::Count,
+        "10",
+        "How many requests may wait for their answer",
+    ),
+    key(
+        "bytes_per_second",
+        Kind::Count,
+        "1048576",
+        "How many bytes of messages may come in a second. A larger message is taken, and the next one waits for as long",
+    ),
+    key(
+        "sessions",
+        Kind::Count,
+        "50",
+        "How many sessions there may be (clients before 2026-07-28). At the limit the one that was idle for longest makes room",
+    ),
+];
