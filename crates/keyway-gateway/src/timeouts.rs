@@ -8,6 +8,9 @@ pub(crate) const SIGN_IN_PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often the files of served plugins are looked at.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// So much of what a limit allows may come at once.
+pub(crate) const LIMIT_BURST: Duration = Duration::from_secs(1);
+
 /// How long a client that asks for an unknown server waits for a look at the files.
 pub(crate) const REQUESTED_LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::principal::{Principal, PrincipalId};
 use super::reply;
+use crate::timeouts::LIMIT_BURST;
 
 /// The limits, and what counts towards them now.
 #[derive(Debug, Default)]
@@ -166,6 +167,7 @@ impl<K: Eq + Hash> Meters<K> {
 /// What one client or server has used.
 #[derive(Debug, Default)]
 struct Meter {
+    /// Relaxed: the number stands for itself, and nothing else is read by it.
     at_once: AtomicU32,
     /// Held for a few comparisons.
     rates: Mutex<Rates>,
@@ -180,7 +182,6 @@ struct Rates {
 impl Meter {
     fn place(self: &Arc<Self>, most: u32) -> Result<Place, TooMuch> {
         let more = |count: u32| (count < most).then_some(count + 1);
-        // Relaxed: the number stands for itself, and nothing else is read by it.
         let taken = self
             .at_once
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
@@ -235,7 +236,7 @@ impl Rate {
     /// Says for how long this may not come; what takes longer than a second waits until nothing is
     /// owed.
     fn look(&self, takes: Duration, now: Instant) -> Result<(), Duration> {
-        let wait = (self.owed(now) + takes.min(BURST)).saturating_sub(BURST);
+        let wait = (self.owed(now) + takes.min(LIMIT_BURST)).saturating_sub(LIMIT_BURST);
         if wait.is_zero() { Ok(()) } else { Err(wait) }
     }
 
@@ -256,7 +257,7 @@ impl Rate {
 /// Returns the time that units take at a rate.
 fn share(units: usize, per_second: u32) -> Duration {
     let units = u32::try_from(units).unwrap_or(u32::MAX);
-    BURST * units / per_second.max(1)
+    LIMIT_BURST * units / per_second.max(1)
 }
 
 /// One of the requests that may be made at once; dropping it makes room.
@@ -283,8 +284,6 @@ impl TooMuch {
     }
 }
 
-/// So much may come at once.
-const BURST: Duration = Duration::from_secs(1);
 /// At least so many are kept before any is removed.
 const SWEEP_AT: usize = 1024;
 
