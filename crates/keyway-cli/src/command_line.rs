@@ -6,10 +6,10 @@ use keyway_code::Exit;
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
 use crate::commands::{
-    add, adopt, call, check, client_metadata, clients, complete, completions, convert, demo, docs,
-    doctor, embed, env, explain, headers, help, install, login, logout, logs, man, migrate, mtls,
-    open, policy, probe, purge, readme, remove, rotate, run, schema, serve, service, status, token,
-    tools, trust, uninstall, vault,
+    add, adopt, audit, call, check, client_metadata, clients, complete, completions, convert, demo,
+    docs, doctor, embed, env, explain, headers, help, install, login, logout, logs, man, migrate,
+    mtls, open, policy, probe, purge, readme, remove, rotate, run, schema, serve, service, status,
+    token, tools, trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
@@ -79,6 +79,7 @@ Examples:
     Mtls(Later<mtls::Mtls>),
     Trust(Later<trust::Trust>),
     Vault(Later<vault::Vault>),
+    Audit(Later<audit::Audit>),
     Migrate(Later<migrate::Migrate>),
     Import(Later<convert::Import>),
     Export(Later<convert::Export>),
@@ -155,6 +156,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Probe(probe) => probe::run(probe, context),
         Command::Trust(trust) => trust::run(trust, context),
         Command::Vault(vault) => vault::run(vault, context),
+        Command::Audit(audit) => audit::run(audit, context),
         Command::Migrate(migrate) => migrate::run(migrate, context),
         Command::Import(import) => convert::import(import, context),
         Command::Export(export) => convert::export(export, context),

@@ -2,6 +2,7 @@
 
 pub(crate) mod add;
 pub(crate) mod adopt;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod check;
 mod client_entry;

@@ -171,6 +171,7 @@ impl Dashboard {
                 let ticket = self.activity.begin(RequestSummary {
                     server: Some((id.plugin.clone(), id.name.clone())),
                     by: "dashboard".to_owned(),
+                    person: None,
                     method: "tools/call".to_owned(),
                     tool: Some(name.to_owned()),
                     parent: None,

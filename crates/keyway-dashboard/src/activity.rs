@@ -19,12 +19,12 @@ use keyway_secret::{Clock as _, SystemClock};
 /// The requests of the last while.
 #[derive(Debug)]
 pub struct Activity {
-    /// Released before readers are notified; the sink is called before it is taken.
+    /// Released before readers are notified; the sinks are called before it is taken.
     recent: Mutex<VecDeque<Arc<ActivityEntry>>>,
     count: watch::Sender<u64>,
     /// `Relaxed`: a number to show, which guards no other data.
     under_way: AtomicUsize,
-    sink: Option<Box<dyn ActivitySink>>,
+    sinks: Vec<Box<dyn ActivitySink>>,
     messages: MessageLog,
 }
 
@@ -57,6 +57,9 @@ pub struct RequestSummary {
     pub server: Option<(String, String)>,
     /// The client: the name of its gateway token, or what else is known of it.
     pub by: String,
+    /// The person who sent it, by issuer and subject with a blank between them; none for a client that
+    /// acts for no person in particular.
+    pub person: Option<String>,
     /// The method.
     pub method: String,
     /// The tool, if one was called.
@@ -72,6 +75,7 @@ impl RequestSummary {
         Self {
             server: None,
             by: by.into(),
+            person: None,
             method: method.into(),
             tool: None,
             parent: None,
@@ -130,17 +134,17 @@ impl Default for Activity {
             recent: Mutex::new(VecDeque::new()),
             count: watch::Sender::new(0),
             under_way: AtomicUsize::new(0),
-            sink: None,
+            sinks: Vec::new(),
             messages: MessageLog::default(),
         }
     }
 }
 
 impl Activity {
-    /// Hands every entry to `sink` as well.
+    /// Hands every entry to `sink` as well, beside those that were named before.
     #[must_use]
     pub fn with_sink(mut self, sink: impl ActivitySink + 'static) -> Self {
-        self.sink = Some(Box::new(sink));
+        self.sinks.push(Box::new(sink));
         self
     }
 
@@ -186,7 +190,7 @@ impl Activity {
 
     fn record(&self, entry: ActivityEntry) {
         let entry = Arc::new(entry);
-        if let Some(sink) = &self.sink {
+        for sink in &self.sinks {
             sink.record(&entry);
         }
         let mut recent = self.lock();
@@ -312,6 +316,7 @@ mod tests {
         RequestSummary {
             server: None,
             by: "n".to_owned(),
+            person: None,
             method: method.to_owned(),
             tool: None,
             parent: None,

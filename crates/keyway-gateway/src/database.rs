@@ -2,6 +2,7 @@
 //!
 //! Approvals, variables and gateway tokens stay in the vault of this machine.
 
+mod audit;
 mod recovery;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use keyway_transport::capture;
 use keyway_vault::Folder;
 use thiserror::Error;
 
+pub use self::audit::{AuditReport, CallAudit, CallWriter, ExportedRows};
 use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
 use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;

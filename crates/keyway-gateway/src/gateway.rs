@@ -537,6 +537,8 @@ impl Gateway {
             .filter(|_| envelope.id().is_some())?;
         let served = message.route.only();
         let mut summary = activity::RequestSummary::new(message.principal.name(), bounded(method));
+        let person = message.principal.person();
+        summary.person = person.map(|it| format!("{} {}", it.issuer(), it.subject()));
         summary.server = served.map(|served| (served.plugin.clone(), served.name.clone()));
         summary.tool = (method == "tools/call")
             .then(|| tool_name(envelope))

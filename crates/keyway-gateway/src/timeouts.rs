@@ -95,6 +95,14 @@ pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 #[cfg(feature = "postgres")]
 pub(crate) const PASSWORD_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long calls wait for others of the same batch before they are written to the audit.
+#[cfg(feature = "postgres")]
+pub(crate) const AUDIT_DELAY: Duration = Duration::from_secs(1);
+
+/// Before a batch is tried again that could not be written.
+#[cfg(feature = "postgres")]
+pub(crate) const AUDIT_RETRY_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often claims of gateways that died are looked for.
 #[cfg(feature = "postgres")]
 pub(crate) const DEAD_CLAIM_LOOK_INTERVAL: Duration = Duration::from_millis(200);

@@ -21,6 +21,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use self::claims::{ClaimEnd, OverdueClaim};
+use self::commit::Source;
 use self::sealed::{ACCESS, DETAILS, Place, REFRESH};
 use crate::change_feed::PostgresFeed;
 use crate::error::PostgresError;
@@ -146,7 +147,7 @@ impl GrantStore for PostgresGrants {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
         let place = self.place(grant)?;
-        let committed = self.commit_tokens(&place, generation, tokens);
+        let committed = self.commit_tokens(&place, generation, tokens, Source::TokenEndpoint);
         Ok(self.replica.wait(committed)?)
     }
 
@@ -217,7 +218,8 @@ impl GrantStore for PostgresGrants {
         let marked = async {
             let rejected = rejected.as_bytes().as_slice();
             let topic = self.person.topic();
-            let values: Values<'_> = &[&generation.get(), &rejected, &topic];
+            let owner = self.replica.presence.owner;
+            let values: Values<'_> = &[&generation.get(), &rejected, &topic, &owner];
             let rows = self.query("mark a sign-in", &place, MARK, values).await?;
             if !rows.is_empty() {
                 return Ok(Marked::Marked);
@@ -277,7 +279,7 @@ impl GrantStore for PostgresGrants {
         self.clear_journal(&place)?;
         let deleted = async {
             let topic = self.person.topic();
-            let values: Values<'_> = &[&topic];
+            let values: Values<'_> = &[&topic, &self.replica.presence.owner];
             let deleted = self
                 .query("delete a sign-in", &place, DELETE, values)
                 .await?;
@@ -345,18 +347,25 @@ const REFRESH_TOKEN: &str = "SELECT generation, key_id, refresh FROM keyway.gran
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND refresh IS NOT NULL";
 const GENERATION: &str = "SELECT generation FROM keyway.grants
     WHERE tenant = $1 AND person = $2 AND grant_id = $3";
+/// The cause is that of [`RejectionCause::of`].
 const MARK: &str = "WITH marked AS (
         UPDATE keyway.grants
         SET needs_reauth = true, claim = NULL, claim_owner = NULL, claimed_at = NULL,
             claimed_until = NULL, claim_server = NULL
         WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
           AND fingerprint = $5
-        RETURNING 1)
-    SELECT pg_notify('keyway', $6)::text FROM marked";
+        RETURNING profile, name, generation, interrupted, lost_answers)
+    SELECT pg_notify('keyway', $6)::text,
+        keyway.note($1, $2, 'refresh', 'rejected',
+            CASE WHEN lost_answers > 0 THEN 'answer-lost' WHEN interrupted > 0 THEN 'replica-died'
+                 ELSE 'server' END, $7, profile, name, generation)
+    FROM marked";
 const DELETE: &str = "WITH deleted AS (
         DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3
-        RETURNING 1)
-    SELECT pg_notify('keyway', $4)::text FROM deleted";
+        RETURNING profile, name, generation)
+    SELECT pg_notify('keyway', $4)::text,
+        keyway.note($1, $2, 'sign-out', 'deleted', '', $5, profile, name, generation)
+    FROM deleted";
 const LIST: &str = "SELECT profile, name, generation, expires_at, needs_reauth,
         refresh IS NOT NULL AS is_refreshable
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND profile = $3 ORDER BY name";

@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod audit;
 mod change_feed;
 mod dead_claims;
 mod error;
@@ -51,6 +52,7 @@ mod settings;
 mod timeouts;
 mod tls;
 
+pub use self::audit::{AuditFault, AuditFaultKind, AuditRow, AuditedCall};
 pub use self::dead_claims::DeadClaim;
 pub use self::error::{AddressFault, PostgresError, ServerError, WrapError};
 pub use self::grants::PostgresGrants;

@@ -97,6 +97,7 @@ impl Replica {
     ///
     /// Returns why it is still stored.
     pub fn forget(&self, person: &Person) -> Result<(), StoreError> {
+        // Sorted, so that all rows are locked before the end of a chain of the audit is.
         let forgotten = async {
             self.0
                 .sessions
@@ -104,10 +105,20 @@ impl Replica {
                     "sign a person out",
                     Some(person),
                     "WITH key AS (DELETE FROM keyway.person_keys WHERE tenant = $1 AND person = $2),
-                          grants AS (DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2),
+                          grants AS (DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2
+                              RETURNING profile, name, generation),
                           records AS (DELETE FROM keyway.records WHERE tenant = $1 AND person = $2)
-                     SELECT pg_notify('keyway', $3)::text",
-                    &[&person.tenant(), &person.person(), &person.topic()],
+                     SELECT pg_notify('keyway', $3)::text,
+                         (SELECT count(keyway.note($1, $2, 'sign-out', 'deleted',
+                              'person-forgotten', $4, profile, name, generation))
+                          FROM (SELECT * FROM grants ORDER BY name) deleted),
+                         keyway.note($1, $2, 'person', 'forgotten', '', $4, NULL, NULL, NULL)",
+                    &[
+                        &person.tenant(),
+                        &person.person(),
+                        &person.topic(),
+                        &self.0.presence.owner,
+                    ],
                 )
                 .await?;
             self.0.keys.forget(person);

@@ -9,7 +9,11 @@ use crate::error::PostgresError;
 ///
 /// A step is never changed once released. It says in `store.usable_by` which older programs can
 /// go on beside it, so that replicas can be updated one after the other.
-const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// Refuses a database in which nothing can or must be stored, and brings its schema up to date.
 pub(crate) async fn prepare(client: &mut Client, wrapper: &KeyId) -> Result<(), PostgresError> {

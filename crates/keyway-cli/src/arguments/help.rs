@@ -126,7 +126,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Manage approvals and secrets",
-        &["trust", "embed", "env", "rotate", "vault"],
+        &["trust", "embed", "env", "rotate", "vault", "audit"],
     ),
     (
         "Write plugins",

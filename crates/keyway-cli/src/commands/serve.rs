@@ -1,6 +1,7 @@
 //! `keyway serve`: the gateway for every client on this machine.
 
 mod opener;
+mod recording;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,6 +35,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
+use self::recording::Recording;
 use super::client_files::{machine, this_program};
 use crate::arguments::connect::{
     ConnectArgs, SignInPolicy, no_server, open_database, tell_skipped,
@@ -47,7 +49,6 @@ use crate::service_manager;
 use crate::settings;
 use crate::signals;
 use crate::timeouts::{CLOSE_TIMEOUT, LAST_ANSWERS_TIMEOUT};
-use crate::traces;
 use crate::vault::folders;
 
 /// Serve plugins over HTTP to the clients on this machine
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(ServedServer::path).collect();
         let reader = TokenStore::reader(Arc::clone(&vault))?;
-        let (activity, export) = traces::begin(backend.host())?;
+        let (activity, recording) = Recording::begin(backend.host(), database.as_ref())?;
         let activity = Arc::new(activity);
         let settings = backend.host().settings();
         let policies = Arc::new(Policies::new(settings, Arc::clone(&vault))?);
@@ -166,7 +167,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         }
         // The first signal began this end; one after it hurries, and children are killed.
         tokio::select! {
-            () = close(&gateway, export) => {}
+            () = close(&gateway, recording, context) => {}
             _ = signals::ended() => {}
         }
         Ok(Exit::Done)
@@ -460,11 +461,9 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
 }
 
 /// Closes connections and ends children in good order, but only within the time limit.
-async fn close(gateway: &Gateway, export: Option<traces::Exporting>) {
+async fn close(gateway: &Gateway, recording: Recording, context: &CommandContext) {
     drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
-    if let Some(export) = export {
-        export.end().await;
-    }
+    recording.end(context).await;
 }
 
 /// Waits until the process that started us is gone.

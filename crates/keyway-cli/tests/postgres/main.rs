@@ -5,6 +5,7 @@
     reason = "tests stop where they cannot go on, and write files of a person"
 )]
 
+mod audit;
 mod away;
 mod killed;
 mod refused;

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::ffi::OsString;
+use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
 use keyway::store::{BackendFailure, StoreError};
 use keyway::vault::Folders;
+use keyway_dashboard::activity::{ActivityEntry, ActivitySink};
 use thiserror::Error;
 
 use crate::local_backend::LocalBackend;
@@ -73,9 +75,85 @@ impl Database {
         match self.0 {}
     }
 
+    /// Makes what takes calls, and what writes them to the audit.
+    #[must_use]
+    pub const fn audit_calls(&self) -> (CallAudit, CallWriter) {
+        match self.0 {}
+    }
+
+    /// Reads the audit of the tenant.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub fn export_audit<E: From<StoreError>>(
+        &self,
+        _: Option<i64>,
+        _: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.0 {}
+    }
+
+    /// Looks for rows that are missing or were changed.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub fn verify_audit(&self, _: ExportedRows) -> Result<AuditReport, StoreError> {
+        match self.0 {}
+    }
+
     /// Tells whether the database was there at its last word.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         match self.0 {}
     }
+}
+
+/// Takes no call: there is no database.
+#[derive(Clone, Debug)]
+pub struct CallAudit(Infallible);
+
+impl ActivitySink for CallAudit {
+    fn record(&self, _: &Arc<ActivityEntry>) {
+        match self.0 {}
+    }
+}
+
+/// Writes no call: there is no database.
+#[derive(Debug)]
+pub struct CallWriter(Infallible);
+
+impl CallWriter {
+    /// Returns how many calls could not be written.
+    ///
+    /// Cancel safety: there is nothing to cancel.
+    pub async fn run(self, _: impl Future<Output = ()>) -> u64 {
+        match self.0 {}
+    }
+}
+
+/// Rows that were exported earlier: none.
+#[derive(Debug, Default)]
+pub struct ExportedRows(());
+
+impl ExportedRows {
+    /// Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// Never.
+    pub fn read(_: impl BufRead) -> io::Result<Self> {
+        Ok(Self::default())
+    }
+}
+
+/// What a look at the whole audit found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AuditReport {
+    /// How many rows there are.
+    pub rows: u64,
+    /// In words, which rows are missing or were changed.
+    pub faults: Vec<String>,
 }

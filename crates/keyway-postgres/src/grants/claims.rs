@@ -7,6 +7,7 @@ use keyway_store::{
     Claim, ClaimId, Claimed, Damage, Fingerprint, Generation, GrantKey, OrphanedClaim, Timestamp,
 };
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::error::PostgresError;
 use crate::live_replica::{owner_id, random_number};
@@ -70,20 +71,19 @@ impl PostgresGrants {
         place: &Place,
         attempt: &Attempt,
     ) -> Result<Option<Claimed>, PostgresError> {
-        let asked = self
-            .query(
-                "claim a refresh",
-                place,
-                CLAIM,
-                &[
-                    &attempt.generation.get(),
-                    &attempt.id,
-                    &self.replica.presence.owner,
-                    &millis(attempt.lifetime),
-                    &attempt.free,
-                ],
-            )
-            .await;
+        let (generation, lifetime) = (attempt.generation.get(), millis(attempt.lifetime));
+        let owner = self.replica.presence.owner;
+        let mut values: Vec<&(dyn ToSql + Sync)> =
+            vec![&generation, &attempt.id, &owner, &lifetime];
+        let statement = match &attempt.free {
+            None => CLAIM,
+            Some(Freed { claim, cause }) => {
+                values.extend([claim as &(dyn ToSql + Sync), cause]);
+                TAKE_OVER
+            }
+        };
+        let asked = self.query("claim a refresh", place, statement, &values);
+        let asked = asked.await;
         let rows = match asked {
             Ok(rows) => rows,
             Err(error) => {
@@ -148,14 +148,13 @@ impl PostgresGrants {
             return Ok(Obstacle::Answer(Claim::NeedsReauth));
         }
         if let Some(held) = OpenClaim::of(row) {
-            let is_free = self.is_free(&held, overdue).await?;
-            return Ok(if is_free {
-                Obstacle::Freed(Some(held.id))
-            } else {
-                Obstacle::Answer(Claim::Held {
+            let claim = held.id;
+            return Ok(match self.why_free(&held, overdue).await? {
+                Some(cause) => Obstacle::Freed(Some(Freed { claim, cause })),
+                None => Obstacle::Answer(Claim::Held {
                     owner: owner_id(held.owner),
                     is_overdue: held.is_overdue,
-                })
+                }),
             });
         }
         if !row.get::<_, bool>("is_refreshable") {
@@ -167,22 +166,29 @@ impl PostgresGrants {
         Ok(Obstacle::Freed(None))
     }
 
-    /// Says whether a claim may be replaced.
+    /// Says why a claim may be replaced; `None` if it may not.
     ///
     /// A living owner keeps it whatever the clocks say. After a restart of the server all locks are
     /// free, so nothing is known of an owner that claimed before it until the claim is overdue.
-    async fn is_free(
+    async fn why_free(
         &self,
         held: &OpenClaim,
         overdue: OverdueClaim,
-    ) -> Result<bool, PostgresError> {
+    ) -> Result<Option<&'static str>, PostgresError> {
         if held.is_overdue && overdue == OverdueClaim::IsReplaced {
-            return Ok(true);
+            return Ok(Some("overdue"));
         }
-        if !held.is_of_this_run && !held.is_overdue {
-            return self.replica.has_ended(held.owner).await;
+        let may_look = held.is_of_this_run || held.is_overdue;
+        if may_look && !self.replica.is_dead(held.owner).await? {
+            return Ok(None);
         }
-        self.replica.is_dead(held.owner).await
+        // One that is dead by its lock may have said itself that it ends.
+        let has_ended = self.replica.has_ended(held.owner).await?;
+        Ok(match (has_ended, may_look) {
+            (true, _) => Some("replica-ended"),
+            (false, true) => Some("replica-died"),
+            (false, false) => None,
+        })
     }
 
     /// Ends, as soon as the database can be reached, a claim for which nothing was sent.
@@ -213,7 +219,7 @@ impl PostgresGrants {
             ClaimEnd::AnswerLost => (1, None),
             ClaimEnd::Postponed(wait) => (0, Some(millis(wait))),
         };
-        let values: Values<'_> = &[&claim, &lost, &wait];
+        let values: Values<'_> = &[&claim, &lost, &wait, &self.replica.presence.owner];
         let rows = self.query("end a claim", place, END, values).await?;
         Ok(!rows.is_empty())
     }
@@ -234,7 +240,8 @@ impl PostgresGrants {
             let Some(held) = OpenClaim::of(row) else {
                 continue;
             };
-            if self.is_free(&held, OverdueClaim::Stays).await? {
+            let free = self.why_free(&held, OverdueClaim::Stays).await?;
+            if free.is_some() {
                 orphans.push(orphan(row, &held)?);
             }
         }
@@ -246,7 +253,14 @@ impl PostgresGrants {
 enum Obstacle {
     Answer(Claim),
     /// Nothing stands in the way any more, this claim excepted.
-    Freed(Option<i64>),
+    Freed(Option<Freed>),
+}
+
+/// A claim that may be replaced, and why.
+struct Freed {
+    claim: i64,
+    /// As the audit names it.
+    cause: &'static str,
 }
 
 /// A claim that is about to be recorded.
@@ -256,7 +270,7 @@ struct Attempt {
     generation: Generation,
     lifetime: Duration,
     /// The claim that it may replace: exactly that one, so that only one survivor does.
-    free: Option<i64>,
+    free: Option<Freed>,
 }
 
 /// A claim that was neither committed nor given back.
@@ -323,24 +337,40 @@ impl WeakGrants {
 /// cut may look whole from here for some seconds.
 const CLAIM: &str = "UPDATE keyway.grants
     SET claim = $5, claim_owner = $6, claimed_at = keyway.now(),
-        claimed_until = keyway.now() + $7, claim_server = keyway.server_start(),
-        interrupted = interrupted + (claim IS NOT NULL)::integer
+        claimed_until = keyway.now() + $7, claim_server = keyway.server_start()
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
-      AND NOT needs_reauth AND refresh IS NOT NULL AND (claim IS NULL OR claim = $8)
+      AND NOT needs_reauth AND refresh IS NOT NULL AND claim IS NULL
       AND NOT pg_try_advisory_xact_lock_shared($6)
     RETURNING key_id, refresh, fingerprint, interrupted, lost_answers,
         postponed_until - keyway.now() AS postponed";
+/// The same in place of the claim `$8`, for the cause `$9`.
+const TAKE_OVER: &str = "WITH taken AS (
+        UPDATE keyway.grants
+        SET claim = $5, claim_owner = $6, claimed_at = keyway.now(),
+            claimed_until = keyway.now() + $7, claim_server = keyway.server_start(),
+            interrupted = interrupted + 1
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
+          AND NOT needs_reauth AND refresh IS NOT NULL AND claim = $8
+          AND NOT pg_try_advisory_xact_lock_shared($6)
+        RETURNING key_id, refresh, fingerprint, interrupted, lost_answers, profile, name,
+            postponed_until - keyway.now() AS postponed)
+    SELECT key_id, refresh, fingerprint, interrupted, lost_answers, postponed,
+        keyway.note($1, $2, 'claim', 'taken-over', $9, $6, profile, name, $4)
+    FROM taken";
 const OBSTACLE: &str = "SELECT generation, needs_reauth, refresh IS NOT NULL AS is_refreshable,
         claim, claim_owner, claimed_until <= keyway.now() AS is_overdue,
         claim_server = keyway.server_start() AS is_of_this_run,
         pg_try_advisory_xact_lock_shared($4) AS is_lock_free
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3";
-const END: &str = "UPDATE keyway.grants
+const END: &str = "WITH ended AS (UPDATE keyway.grants
     SET claim = NULL, claim_owner = NULL, claimed_at = NULL, claimed_until = NULL,
         claim_server = NULL, lost_answers = lost_answers + $5,
         postponed_until = coalesce(keyway.now() + $6, postponed_until)
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND claim = $4
-    RETURNING 1";
+    RETURNING profile, name, generation)
+    SELECT CASE WHEN $5 > 0 THEN
+        keyway.note($1, $2, 'refresh', 'answer-lost', '', $7, profile, name, generation) END
+    FROM ended";
 const CLAIMS: &str =
     "SELECT profile, name, generation, fingerprint, claimed_at, claim, claim_owner,
         claimed_until <= keyway.now() AS is_overdue,

@@ -11,6 +11,23 @@ use crate::sessions::Values;
 use super::PostgresGrants;
 use super::sealed::{DETAILS, Place, REFRESH, SealedTokens};
 
+/// Where committed tokens come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    TokenEndpoint,
+    Journal,
+}
+
+impl Source {
+    /// Returns the cause that the audit names, if there is one.
+    const fn cause(self) -> &'static str {
+        match self {
+            Self::TokenEndpoint => "",
+            Self::Journal => "journal",
+        }
+    }
+}
+
 impl PostgresGrants {
     /// Stores a sign-in as the first generation of a new number.
     pub(super) async fn put_tokens(
@@ -69,6 +86,7 @@ impl PostgresGrants {
             &new.fingerprint,
             &new.lifetime,
             &topic,
+            &self.replica.presence.owner,
         ];
         values.extend_from_slice(more);
         let stored = self
@@ -83,6 +101,7 @@ impl PostgresGrants {
         place: &Place,
         generation: Generation,
         tokens: &Tokens,
+        source: Source,
     ) -> Result<Commit, PostgresError> {
         let sessions = &self.replica.sessions;
         let key = match self.replica.keys.cached(&self.person) {
@@ -105,6 +124,8 @@ impl PostgresGrants {
             &new.fingerprint,
             &new.lifetime,
             &topic,
+            &self.replica.presence.owner,
+            &source.cause(),
         ];
         let rows = self
             .query("commit a refresh", place, COMMIT, values)
@@ -229,7 +250,8 @@ impl PostgresGrants {
         };
         match entry.open(&key) {
             Some((Origin::Renewal(generation), tokens)) => {
-                self.commit_tokens(place, generation, &tokens).await?;
+                self.commit_tokens(place, generation, &tokens, Source::Journal)
+                    .await?;
             }
             Some((Origin::SignIn(over), tokens)) => self.put_over(place, over, &tokens).await?,
             None => return Ok(()),
@@ -254,18 +276,20 @@ const PUT: &str = "WITH stored AS (
             postponed_until = NULL
         WHERE old.generation < EXCLUDED.generation
         RETURNING 1)
-    SELECT pg_notify('keyway', $13)::text FROM stored";
-/// A sign-in over the one of this generation, `$14`, or over none: a person who signed out since, or
+    SELECT pg_notify('keyway', $13)::text,
+        keyway.note($1, $2, 'sign-in', 'stored', '', $14, $4, $5, $6)
+    FROM stored";
+/// A sign-in over the one of this generation, `$15`, or over none: a person who signed out since, or
 /// in again, wants that. The lock makes a sign-out at the same moment wait, and find what is stored.
 const PUT_OVER: &str = "WITH replaced AS (
         SELECT 1 FROM keyway.grants
-        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $14 FOR UPDATE),
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $15 FOR UPDATE),
     stored AS (
         INSERT INTO keyway.grants AS old (tenant, person, grant_id, profile, name, generation,
             key_id, access, refresh, details, fingerprint, expires_at)
         SELECT $1, $2, $3, $4::bytea, $5::bytea, $6::bigint, $7::bytea, $8::bytea, $9::bytea,
             $10::bytea, $11::bytea, keyway.now() + $12::bigint
-        WHERE $14::bigint IS NULL OR EXISTS (SELECT 1 FROM replaced)
+        WHERE $15::bigint IS NULL OR EXISTS (SELECT 1 FROM replaced)
         ON CONFLICT (tenant, person, grant_id) DO UPDATE
         SET generation = EXCLUDED.generation, key_id = EXCLUDED.key_id, access = EXCLUDED.access,
             refresh = EXCLUDED.refresh, details = EXCLUDED.details,
@@ -273,12 +297,15 @@ const PUT_OVER: &str = "WITH replaced AS (
             needs_reauth = false, claim = NULL, claim_owner = NULL, claimed_at = NULL,
             claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
             postponed_until = NULL
-        WHERE old.generation = $14
+        WHERE old.generation = $15
         RETURNING 1)
-    SELECT pg_notify('keyway', $13)::text FROM stored";
-/// Announced only if the sign-in counted as lost: a plain refresh concerns no other replica.
+    SELECT pg_notify('keyway', $13)::text,
+        keyway.note($1, $2, 'sign-in', 'stored', 'journal', $14, $4, $5, $6)
+    FROM stored";
+/// The cause is that of the journal, `$14`, or else what came before: it names the commit that
+/// followed a takeover or a lost answer. Announced only if the sign-in counted as lost: a plain refresh concerns no other replica.
 const COMMIT: &str = "WITH old AS (
-        SELECT needs_reauth FROM keyway.grants
+        SELECT needs_reauth, interrupted, lost_answers FROM keyway.grants
         WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4 FOR UPDATE),
     stored AS (
         UPDATE keyway.grants
@@ -288,8 +315,12 @@ const COMMIT: &str = "WITH old AS (
             claim_server = NULL, interrupted = 0, lost_answers = 0, postponed_until = NULL
         FROM old
         WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
-        RETURNING old.needs_reauth)
-    SELECT CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END FROM stored";
+        RETURNING old.needs_reauth, old.interrupted, old.lost_answers, profile, name)
+    SELECT CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END,
+        keyway.note($1, $2, 'refresh', 'committed',
+            CASE WHEN $14::text <> '' THEN $14 WHEN lost_answers > 0 THEN 'answer-lost'
+                 WHEN interrupted > 0 THEN 'replica-died' ELSE '' END, $13, profile, name, $5)
+    FROM stored";
 const KEPT: &str = "SELECT key_id, refresh, details FROM keyway.grants
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4";
 /// How many bits of a generation count refreshes.

@@ -27,7 +27,7 @@ fn empty_database_gets_the_schema_once_however_many_start() {
     });
     assert_eq!(
         database.sql("SELECT count(*), max(version) FROM keyway.store"),
-        "1|2"
+        "1|3"
     );
 }
 
@@ -38,7 +38,7 @@ fn newer_schema_is_refused_unless_it_says_that_this_version_can_go_on() {
     database.sql("UPDATE keyway.store SET version = 98, usable_by = 1");
     drop(database.replica());
     database.sql("UPDATE keyway.store SET version = 99, usable_by = 98");
-    let refused = "the database has schema 99, and this version knows schemas up to 2";
+    let refused = "the database has schema 99, and this version knows schemas up to 3";
     assert_eq!(refusal(&database), refused);
     assert_eq!(database.sql("SELECT version FROM keyway.store"), "99");
 }
@@ -229,7 +229,7 @@ fn query_that_does_not_say_for_whom_sees_nothing() {
             "SET ROLE keyway; {before}; SELECT count(*) FROM keyway.{table}"
         ))
     };
-    for table in ["grants", "person_keys", "records"] {
+    for table in ["grants", "person_keys", "records", "audit"] {
         assert_eq!(ask("SELECT", table).trim(), "0", "{table}");
         let half = "SET keyway.tenant = 'acme'";
         assert_eq!(ask(half, table), "0", "{table}: without a person");

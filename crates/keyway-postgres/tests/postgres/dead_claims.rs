@@ -110,7 +110,11 @@ fn schema_1_is_brought_up_to_date_with_what_it_holds() -> Result<(), StoreError>
     grants.put(&grant(), &tokens("1"))?;
     database.sql(
         "DROP FUNCTION keyway.open_claims; DROP FUNCTION keyway.has_claims;
-         DROP POLICY claims ON keyway.grants; UPDATE keyway.store SET version = 1",
+         DROP POLICY claims ON keyway.grants;
+         DROP FUNCTION keyway.note, keyway.note_calls, keyway.append_audit, keyway.audit_chain,
+             keyway.audit_hash, keyway.audit_part;
+         DROP TABLE keyway.audit, keyway.audit_chains;
+         UPDATE keyway.store SET version = 1",
     );
     let newer = database.replica();
     assert_eq!(newer.dead_claims("acme")?, []);

@@ -5,6 +5,7 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod audit;
 mod bad_input;
 mod conformance;
 mod dead_claims;
