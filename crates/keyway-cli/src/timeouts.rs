@@ -39,10 +39,6 @@ pub(crate) const DEMO_CONSENT_TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(8);
 /// For a gateway to give a link to its dashboard.
 pub(crate) const DASHBOARD_LINK_TIMEOUT: Duration = Duration::from_secs(5);
-/// For the last spans at the end of a command.
-pub(crate) const TRACES_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-/// For the last calls to reach the audit when the gateway ends.
-pub(crate) const AUDIT_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a person may take to unlock the keyring in its own window.
 pub(crate) const KEYRING_PROMPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// A wait shorter than this shows no spinner.

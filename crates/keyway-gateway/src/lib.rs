@@ -6,17 +6,21 @@ pub mod control;
 pub mod control_client;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
 pub mod database;
+pub mod database_watch;
 mod file_watch;
 pub mod gateway;
 mod history;
 pub mod lazy_server;
 pub mod local_backend;
+mod moment;
 pub mod people;
 pub mod public_listener;
+pub mod recording;
 pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;
 mod timeouts;
 pub mod traces;
 
+pub use self::moment::parse_moment;
 pub use keyway_transport::SHUTDOWN_TIMEOUT;

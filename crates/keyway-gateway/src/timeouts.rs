@@ -79,6 +79,12 @@ pub(crate) const PLAN_UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
 /// Before a collector that failed is tried for the second time.
 pub(crate) const EXPORT_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// For the last spans when the gateway ends.
+pub(crate) const TRACES_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// For the last calls to reach the audit when the gateway ends.
+pub(crate) const AUDIT_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How often spans are exported, as OpenTelemetry specifies it.
 pub(crate) const EXPORT_DELAY: Duration = Duration::from_secs(5);
 

@@ -1,7 +1,6 @@
 //! `keyway serve`: the gateway for every client on this machine.
 
 mod opener;
-mod recording;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,8 +24,9 @@ use keyway_gateway::gateway::{
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::people::People;
 use keyway_gateway::public_listener;
+use keyway_gateway::recording::Recording;
 use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
-use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
+use keyway_gateway::{SHUTDOWN_TIMEOUT, address, database_watch, shared_gateway, sharing};
 use keyway_policy::{Policies, TokenStore, TokenUses};
 use keyway_secret::printable;
 use tokio::io::AsyncReadExt as _;
@@ -35,7 +35,6 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
-use self::recording::Recording;
 use super::client_files::{machine, this_program};
 use crate::arguments::connect::{
     ConnectArgs, SignInPolicy, no_server, open_database, tell_skipped,
@@ -49,6 +48,7 @@ use crate::service_manager;
 use crate::settings;
 use crate::signals;
 use crate::timeouts::{CLOSE_TIMEOUT, LAST_ANSWERS_TIMEOUT};
+use crate::traces;
 use crate::vault::folders;
 
 /// Serve plugins over HTTP to the clients on this machine
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(ServedServer::path).collect();
         let reader = TokenStore::reader(Arc::clone(&vault))?;
-        let (activity, recording) = Recording::begin(backend.host(), database.as_ref())?;
+        let (activity, recording) = traces::begin(backend.host(), database.as_ref())?;
         let activity = Arc::new(activity);
         let settings = backend.host().settings();
         let policies = Arc::new(Policies::new(settings, Arc::clone(&vault))?);
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault, policies)?);
         let gateway = for_team(gateway, backend.host(), &vault, database.as_ref())?;
-        let gateway = Arc::new(watching(gateway, database, &backend));
+        let gateway = Arc::new(database_watch::watching(gateway, database, &backend));
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(backend.host(), context)?;
         let sharing = arguments.share(&gateway, &vault)?;
@@ -181,16 +181,6 @@ fn with_events(context: &CommandContext) -> CommandContext {
         context.events = Events::new(Vec::new());
     }
     context
-}
-
-/// Looks after what gateways that died left in the database, and tells whether it can be reached.
-/// Has to be called inside a Tokio runtime.
-fn watching(gateway: Gateway, database: Option<Database>, backend: &Arc<LocalBackend>) -> Gateway {
-    let Some(database) = database else {
-        return gateway;
-    };
-    drop(tokio::spawn(database.clone().recover(Arc::clone(backend))));
-    gateway.with_store_check(move || database.is_ready())
 }
 
 /// Notes the port for programs that write clients' files.
@@ -463,7 +453,9 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
 /// Closes connections and ends children in good order, but only within the time limit.
 async fn close(gateway: &Gateway, recording: Recording, context: &CommandContext) {
     drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
-    recording.end(context).await;
+    if let Some(warning) = recording.end().await {
+        context.print_aside(&warning);
+    }
 }
 
 /// Waits until the process that started us is gone.

@@ -5,7 +5,9 @@
 //! ever kept.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -160,12 +162,19 @@ impl CallWriter {
 pub struct ExportedRows(HashMap<(i32, i64), String>);
 
 impl ExportedRows {
-    /// Reads lines that [`Database::export_audit`] wrote.
+    /// Reads a file of lines that [`Database::export_audit`] wrote; none without a path.
     ///
     /// # Errors
     ///
     /// Returns why they cannot be read, or which line is none of those.
-    pub fn read(lines: impl BufRead) -> io::Result<Self> {
+    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+        match path {
+            Some(path) => Self::read(BufReader::new(File::open(path)?)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn read(lines: impl BufRead) -> io::Result<Self> {
         #[derive(Deserialize)]
         struct Line {
             chain: i32,
@@ -194,6 +203,24 @@ pub struct AuditReport {
     pub faults: Vec<String>,
 }
 
+impl AuditReport {
+    /// Returns what was found as lines for a person.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.faults.is_empty() {
+            let rows = if self.rows == 1 { "row" } else { "rows" };
+            return format!("{} {rows}, none missing or changed\n", self.rows);
+        }
+        let shown = self.faults.iter().take(MOST_FAULTS);
+        let mut text: String = shown.map(|fault| format!("error: {fault}\n")).collect();
+        let more = self.faults.len().saturating_sub(MOST_FAULTS);
+        if more > 0 {
+            text.push_str(&format!("and {more} more\n"));
+        }
+        text
+    }
+}
+
 impl Database {
     /// Makes what takes calls, and what writes them to the audit.
     #[must_use]
@@ -212,8 +239,8 @@ impl Database {
         (audit, writer)
     }
 
-    /// Reads the audit of the tenant in the order of time, each row as a line of JSON; `since` is in
-    /// seconds since 1970. Blocks.
+    /// Reads the audit of the tenant in the order of time, each row as a line of JSON; `each` gets some
+    /// lines at a time. `since` is in seconds since 1970. Blocks.
     ///
     /// # Errors
     ///
@@ -225,7 +252,15 @@ impl Database {
     ) -> Result<(), E> {
         let Self { replica, tenant } = self;
         let since = since.map(|it| Timestamp::from_unix_millis(it.saturating_mul(1000)));
-        replica.read_audit(tenant, since, |row| each(&line(tenant, &row)))
+        let mut lines = String::new();
+        replica.read_audit(tenant, since, |row| {
+            lines.push_str(&line(tenant, &row));
+            if lines.len() < WRITTEN_AT_ONCE {
+                return Ok(());
+            }
+            each(&std::mem::take(&mut lines))
+        })?;
+        each(&lines)
     }
 
     /// Looks for rows of the tenant's audit that are missing or were changed, also against rows that
@@ -302,6 +337,10 @@ fn moment(at: Timestamp) -> String {
     format!("{whole}.{:03}Z", millis.rem_euclid(1000))
 }
 
+/// There may be millions of short lines.
+const WRITTEN_AT_ONCE: usize = 64 * 1024;
+/// How many faults are printed.
+const MOST_FAULTS: usize = 20;
 /// How many calls wait at most.
 const QUEUE: usize = 8192;
 /// How many calls one transaction has at most.

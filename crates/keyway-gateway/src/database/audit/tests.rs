@@ -29,8 +29,11 @@ fn call(activity: &Arc<Activity>, outcome: Outcome) {
 
 fn rows(database: &Database) -> Vec<Value> {
     let mut rows = Vec::new();
-    let kept = database.export_audit(None, |line| {
-        rows.push(serde_json::from_str(line).unwrap());
+    let kept = database.export_audit(None, |lines| {
+        let read = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        rows.extend(read);
         Ok::<_, StoreError>(())
     });
     kept.unwrap();
@@ -114,8 +117,8 @@ async fn calls_wait_for_a_database_that_is_away() {
     server.control(&["start"]);
     eventually("the calls are written", || {
         let mut count = 0;
-        let read = database.export_audit(None, |_| {
-            count += 1;
+        let read = database.export_audit(None, |lines| {
+            count += lines.lines().count();
             Ok::<_, StoreError>(())
         });
         read.is_ok() && count == BATCH
