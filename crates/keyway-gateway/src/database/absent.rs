@@ -13,6 +13,7 @@ use keyway::vault::Folders;
 use keyway_dashboard::activity::{ActivityEntry, ActivitySink};
 use thiserror::Error;
 
+use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
 
 /// A database that cannot be opened.
@@ -65,6 +66,15 @@ impl Database {
     ///
     /// Never: there is no database.
     pub const fn shared_stores(&self) -> Result<Stores, StoreError> {
+        match self.0 {}
+    }
+
+    /// Returns the key that seals session ids at every gateway of the tenant.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn session_key(&self) -> Result<SessionKey, StoreError> {
         match self.0 {}
     }
 
