@@ -58,6 +58,6 @@ pub use self::error::{AddressFault, PostgresError, ServerError, WrapError};
 pub use self::grants::PostgresGrants;
 pub use self::key_wrapper::{FileKey, KeyWrapper};
 pub use self::person::Person;
-pub use self::records::{PostgresDocuments, PostgresRecords};
+pub use self::records::{PostgresDocuments, PostgresOneTime, PostgresRecords};
 pub use self::replica::Replica;
 pub use self::settings::{Password, PasswordSupplier, Settings};

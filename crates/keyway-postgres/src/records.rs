@@ -1,11 +1,13 @@
-//! Client registrations and cached documents.
+//! Client registrations, cached documents, and values that are used once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_store::seal::Context;
-use keyway_store::{Damage, DocumentCache, RecordStore, StoreError};
+use keyway_store::{Damage, DocumentCache, OneTimeStore, RecordStore, StoreError};
+
+use tokio_postgres::Row;
 
 use crate::error::PostgresError;
 use crate::live_replica::LiveReplica;
@@ -18,6 +20,20 @@ pub struct PostgresRecords(Table);
 /// Sealed documents by name, each with a lifetime by the database's clock.
 #[derive(Clone, Debug)]
 pub struct PostgresDocuments(Table);
+
+/// Sealed values that are used once, each with a lifetime by the database's clock.
+#[derive(Clone, Debug)]
+pub struct PostgresOneTime(Table);
+
+impl PostgresOneTime {
+    pub(crate) const fn new(replica: Arc<LiveReplica>, person: Person) -> Self {
+        Self(Table {
+            replica,
+            person,
+            kind: "one time",
+        })
+    }
+}
 
 impl PostgresRecords {
     pub(crate) const fn new(replica: Arc<LiveReplica>, person: Person) -> Self {
@@ -75,6 +91,21 @@ impl DocumentCache for PostgresDocuments {
     }
 }
 
+impl OneTimeStore for PostgresOneTime {
+    fn get(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        self.0.get(name)
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        self.0.remove_expired()?;
+        self.0.put(name, value, Some(lifetime))
+    }
+
+    fn take(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        self.0.take(name)
+    }
+}
+
 /// The rows of one kind and one person.
 #[derive(Clone, Debug)]
 struct Table {
@@ -104,15 +135,72 @@ impl Table {
                     ],
                 )
                 .await?;
-            let Some(row) = rows.first() else {
-                return Ok(None);
-            };
-            let keys = &self.replica.keys;
-            let key = keys.named(&self.replica.sessions, &self.person, row.get(0));
-            let opened = key.await?.open(row.get(1), place);
-            opened.map(Some).map_err(|how| damaged(self.kind, how))
+            self.opened(rows.first(), place).await
         };
         Ok(self.replica.wait(found)?)
+    }
+
+    /// Removes a row, which one statement of all does, and returns what it held.
+    fn take(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        let place = self.place(name);
+        let taken = async {
+            let rows = self
+                .replica
+                .sessions
+                .query(
+                    "take a record",
+                    Some(&self.person),
+                    "DELETE FROM keyway.records
+                     WHERE tenant = $1 AND person = $2 AND kind = $3 AND record_id = $4
+                       AND (expires_at IS NULL OR expires_at > keyway.now())
+                     RETURNING key_id, value",
+                    &[
+                        &self.person.tenant(),
+                        &self.person.person(),
+                        &self.kind,
+                        &place.digest().as_slice(),
+                    ],
+                )
+                .await?;
+            self.opened(rows.first(), place).await
+        };
+        Ok(self.replica.wait(taken)?)
+    }
+
+    /// Removes rows that have expired, a few at a time.
+    fn remove_expired(&self) -> Result<(), StoreError> {
+        let removed = async {
+            self.replica
+                .sessions
+                .query(
+                    "remove expired records",
+                    Some(&self.person),
+                    "DELETE FROM keyway.records
+                     WHERE tenant = $1 AND person = $2 AND kind = $3 AND record_id IN (
+                         SELECT record_id FROM keyway.records
+                         WHERE tenant = $1 AND person = $2 AND kind = $3
+                           AND expires_at <= keyway.now()
+                         LIMIT 16 FOR UPDATE SKIP LOCKED)",
+                    &[&self.person.tenant(), &self.person.person(), &self.kind],
+                )
+                .await
+                .map(drop)
+        };
+        Ok(self.replica.wait(removed)?)
+    }
+
+    async fn opened(
+        &self,
+        row: Option<&Row>,
+        place: Context,
+    ) -> Result<Option<Secret<Vec<u8>>>, PostgresError> {
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let keys = &self.replica.keys;
+        let key = keys.named(&self.replica.sessions, &self.person, row.get(0));
+        let opened = key.await?.open(row.get(1), place);
+        opened.map(Some).map_err(|how| damaged(self.kind, how))
     }
 
     fn put(&self, name: &str, value: &[u8], lifetime: Option<Duration>) -> Result<(), StoreError> {

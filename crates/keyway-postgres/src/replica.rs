@@ -11,7 +11,7 @@ use crate::journal;
 use crate::key_wrapper::KeyWrapper;
 use crate::live_replica::LiveReplica;
 use crate::person::Person;
-use crate::records::{PostgresDocuments, PostgresRecords};
+use crate::records::{PostgresDocuments, PostgresOneTime, PostgresRecords};
 use crate::settings::Settings;
 
 /// One process that uses the database, as an owner of claims of its own.
@@ -89,6 +89,12 @@ impl Replica {
             Ok(key.key.derive(purpose)?)
         };
         Ok(self.0.wait(derived)?)
+    }
+
+    /// Returns the values of a person or a tenant that are used once.
+    #[must_use]
+    pub fn one_time(&self, person: Person) -> PostgresOneTime {
+        PostgresOneTime::new(Arc::clone(&self.0), person)
     }
 
     /// Deletes everything of a person and destroys the key of their data, on every replica.

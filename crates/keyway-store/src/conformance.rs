@@ -2,8 +2,8 @@
 //!
 //! [`grant_store_conformance`](crate::grant_store_conformance) turns those about [`GrantStore`] into
 //! tests. Each gets an empty store of its own; a handle that is dropped stands for a process that
-//! died. [`record_is_replaced_and_deleted_by_name`] and [`document_is_found_until_its_lifetime_ends`]
-//! are called with an empty store.
+//! died. [`record_is_replaced_and_deleted_by_name`], [`document_is_found_until_its_lifetime_ends`] and
+//! [`one_time_value_is_taken_once_and_in_time`] are called with an empty store.
 
 mod claims;
 mod records;

@@ -2,7 +2,8 @@
 //!
 //! `keyway-auth` depends on this crate only; `keyway-vault` implements it with SQLite. A host that
 //! keeps secrets elsewhere (a team's database, an operating system service) implements
-//! [`GrantStore`], [`RecordStore`] and [`DocumentCache`] itself. The feature `conformance` has the
+//! [`GrantStore`], [`RecordStore`] and [`DocumentCache`] itself, and [`OneTimeStore`] if it serves
+//! people. The feature `conformance` has the
 //! tests that such an implementation must pass.
 //!
 //! All calls block; async callers run them on a blocking thread.
@@ -61,5 +62,5 @@ pub use self::error::{BackendFailure, Damage, REPAIR, StoreError};
 pub use self::grant::{Grant, GrantState, GrantSummary, Tokens};
 pub use self::grant_store::{ChangeFeed, Deleted, GrantStore, StoppedUsers, UseMarker};
 pub use self::key::GrantKey;
-pub use self::records::{DocumentCache, RecordStore};
+pub use self::records::{DocumentCache, OneTimeStore, RecordStore};
 pub use self::time::{Generation, Timestamp};

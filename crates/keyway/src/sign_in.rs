@@ -21,7 +21,7 @@ use keyway_auth::oauth::replaced_tokens_record;
 use keyway_config::resolve::RemoteSpec;
 #[cfg(feature = "vault")]
 use keyway_store::GrantStore as _;
-use keyway_store::{ChangeFeed, GrantKey, StoreError};
+use keyway_store::{ChangeFeed, GrantKey, OneTimeStore, StoreError};
 #[cfg(feature = "vault")]
 use keyway_vault::{MovedGrant, Namespace};
 
@@ -130,6 +130,12 @@ impl Accounts {
             .is_apart
             .then(|| self.stores.grants.change_feed())
             .transpose()
+    }
+
+    /// Returns where sign-ins wait that a browser has to finish.
+    #[must_use]
+    pub fn one_time_store(&self) -> Arc<dyn OneTimeStore> {
+        Arc::clone(&self.stores.one_time)
     }
 
     /// Returns the profile that the sign-ins belong to.

@@ -21,7 +21,7 @@ pub use keyway_vault::{
 pub use self::kept::{KeptVault, OpenVault};
 #[cfg(test)]
 pub(crate) use self::records::LISTS;
-pub(crate) use self::records::{Discovery, Registrations, ToolLists};
+pub(crate) use self::records::{Discovery, OneTime, Registrations, ToolLists};
 use crate::timeouts::KEY_COMMAND_TIMEOUT;
 
 /// A command line of the person's own that prints the vault's key: 32 bytes, or 64 hexadecimal

@@ -18,3 +18,9 @@ fn documents_pass_the_conformance_cases() -> Result<(), StoreError> {
     let documents = Database::new(shared()).replica().documents(ada());
     conformance::document_is_found_until_its_lifetime_ends(&documents)
 }
+
+#[test]
+fn one_time_values_pass_the_conformance_cases() -> Result<(), StoreError> {
+    let values = Database::new(shared()).replica().one_time(ada());
+    conformance::one_time_value_is_taken_once_and_in_time(&values)
+}

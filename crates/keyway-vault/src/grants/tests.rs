@@ -34,12 +34,13 @@ mod conforming {
 }
 
 #[test]
-fn sealed_rows_are_a_record_store_and_a_document_cache() {
+fn sealed_rows_are_a_record_store_a_document_cache_and_a_one_time_store() {
     let home = Home::new();
     let vault = home.open();
     let rows = |name| vault.sealed(crate::Namespace::new(name).unwrap());
     conformance::record_is_replaced_and_deleted_by_name(&rows("registrations")).unwrap();
     conformance::document_is_found_until_its_lifetime_ends(&rows("discovery")).unwrap();
+    conformance::one_time_value_is_taken_once_and_in_time(&rows("one-time")).unwrap();
 }
 
 const LONG: Duration = Duration::from_secs(600);

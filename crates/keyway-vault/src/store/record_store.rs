@@ -1,9 +1,10 @@
-//! Sealed rows as the stores of `keyway-store`: registrations, and documents that expire.
+//! Sealed rows as the stores of `keyway-store`: registrations, documents that expire, and values that
+//! are used once.
 
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_store::{DocumentCache, RecordStore, StoreError};
+use keyway_store::{DocumentCache, OneTimeStore, RecordStore, StoreError};
 
 use super::Sealed;
 
@@ -36,5 +37,20 @@ impl DocumentCache for Sealed<'_> {
     fn delete(&self, name: &str) -> Result<(), StoreError> {
         Sealed::delete(self, name)?;
         Ok(())
+    }
+}
+
+impl OneTimeStore for Sealed<'_> {
+    fn get(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        Ok(Sealed::get(self, name)?.map(|record| record.value))
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        self.put_for(name, value, lifetime)?;
+        Ok(())
+    }
+
+    fn take(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        Ok(Sealed::take(self, name)?)
     }
 }

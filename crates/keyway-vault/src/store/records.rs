@@ -69,6 +69,22 @@ impl<'a> Sealed<'a> {
         Ok(Some(record.value))
     }
 
+    /// Removes a value that has not expired and destroys its data key; returns it to one caller, in
+    /// whichever process.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Corrupt`] if the row was altered, moved, removed or rolled back.
+    pub fn take(&self, key: &str) -> Result<Option<Secret<Vec<u8>>>, VaultError> {
+        check_key(key)?;
+        let take = |scope: &Scope<'_>| self.take_out(scope, key);
+        let taken = self.vault.write_scope("take an entry", take)?;
+        if taken.is_some() {
+            self.vault.erase_now_or_later();
+        }
+        Ok(taken)
+    }
+
     /// Keeps `value` under `key` until it is replaced or deleted.
     ///
     /// The value that it replaces is destroyed, as by [`Sealed::delete`].

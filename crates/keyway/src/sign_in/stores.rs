@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "vault")]
 use keyway_auth::oauth::ClientIdentity;
 use keyway_secret::{Clock, Secret};
-use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
+use keyway_store::{DocumentCache, GrantStore, OneTimeStore, RecordStore, StoreError};
 
 use super::remembered_grants::RememberedGrants;
 use crate::in_flight::InFlight;
 #[cfg(feature = "vault")]
-use crate::vault::{Discovery, KeptVault, Registrations, ToolLists};
+use crate::vault::{Discovery, KeptVault, OneTime, Registrations, ToolLists};
 
 /// The stores that signing in needs. Any crate can implement them: see `keyway_store`.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Stores {
     pub(crate) documents: Arc<dyn DocumentCache>,
     /// What each server listed last.
     pub(crate) tool_lists: Arc<dyn RecordStore>,
+    /// Sign-ins that wait for a browser.
+    pub(crate) one_time: Arc<dyn OneTimeStore>,
     /// Whether sign-ins are kept elsewhere than in the vault.
     pub(crate) is_apart: bool,
 }
@@ -35,14 +37,18 @@ impl Stores {
     /// given.
     #[must_use]
     pub fn new(grants: Arc<dyn GrantStore>, clock: Arc<dyn Clock>) -> Self {
+        let for_a_while = || {
+            Arc::new(MemoryDocuments {
+                clock: Arc::clone(&clock),
+                all: Mutex::default(),
+            })
+        };
         Self {
             grants,
             registrations: Arc::<MemoryRecords>::default(),
-            documents: Arc::new(MemoryDocuments {
-                clock,
-                all: Mutex::default(),
-            }),
+            documents: for_a_while(),
             tool_lists: Arc::<MemoryRecords>::default(),
+            one_time: for_a_while(),
             is_apart: true,
         }
     }
@@ -68,6 +74,13 @@ impl Stores {
         self
     }
 
+    /// Keeps sign-ins that wait for a browser here.
+    #[must_use]
+    pub fn with_one_time(mut self, one_time: Arc<dyn OneTimeStore>) -> Self {
+        self.one_time = one_time;
+        self
+    }
+
     /// The same stores, whose claims are counted and whose tokens are remembered while they are
     /// valid. The vault's own stores do the former, and are never away.
     pub(crate) fn counting(mut self, in_flight: &InFlight, clock: &Arc<dyn Clock>) -> Self {
@@ -90,6 +103,7 @@ impl Stores {
             registrations: Arc::new(Registrations::new(Arc::clone(vault), &owner)),
             documents: Arc::new(Discovery(Arc::clone(vault))),
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
+            one_time: Arc::new(OneTime(Arc::clone(vault))),
             is_apart: false,
         }
     }
@@ -173,5 +187,38 @@ impl DocumentCache for MemoryDocuments {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(name);
         Ok(())
+    }
+}
+
+impl OneTimeStore for MemoryDocuments {
+    fn get(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        Ok(DocumentCache::get(self, name))
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        DocumentCache::put(self, name, value, lifetime)
+    }
+
+    fn take(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        let now = self.clock.monotonic();
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.remove(name).filter(|document| document.until > now);
+        Ok(found.map(|document| document.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_secret::SystemClock;
+    use keyway_store::conformance;
+
+    use super::*;
+
+    #[test]
+    fn one_time_values_in_memory_pass_the_conformance_cases() {
+        let clock = Arc::new(SystemClock);
+        let all = Mutex::default();
+        let values = MemoryDocuments { clock, all };
+        conformance::one_time_value_is_taken_once_and_in_time(&values).unwrap();
     }
 }

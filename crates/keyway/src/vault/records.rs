@@ -1,10 +1,11 @@
-//! Sealed records of the vault as signing in stores them: registrations, metadata, tool lists.
+//! Sealed records of the vault as signing in stores them: registrations, metadata, tool lists, and
+//! sign-ins that wait for a browser.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_store::{DocumentCache, RecordStore, StoreError};
+use keyway_store::{DocumentCache, OneTimeStore, RecordStore, StoreError};
 use keyway_vault::Namespace;
 
 use super::KeptVault;
@@ -122,6 +123,35 @@ impl RecordStore for ToolLists {
     }
 }
 
+/// What is used once.
+#[derive(Debug)]
+pub(crate) struct OneTime(pub(crate) Arc<KeptVault>);
+
+impl OneTimeStore for OneTime {
+    fn get(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        let Some(vault) = self.0.existing()? else {
+            return Ok(None);
+        };
+        let found = vault.sealed(Namespace::new(ONE_TIME)?).get(name)?;
+        Ok(found.map(|record| record.value))
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        let vault = self.0.get()?;
+        let values = vault.sealed(Namespace::new(ONE_TIME)?);
+        values.put_for(name, value, lifetime)?;
+        Ok(())
+    }
+
+    fn take(&self, name: &str) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        let Some(vault) = self.0.existing()? else {
+            return Ok(None);
+        };
+        Ok(vault.sealed(Namespace::new(ONE_TIME)?).take(name)?)
+    }
+}
+
 const NAMESPACE: &str = "registrations";
 const DISCOVERY: &str = "discovery";
+const ONE_TIME: &str = "one-time";
 pub(crate) const LISTS: &str = "lists";
