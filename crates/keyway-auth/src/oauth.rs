@@ -66,7 +66,7 @@ pub use self::settings::{
     ClientSettings, DpopRule, Endpoints, GrantKind, IdJag, KeptToken, PkceRule, RefreshScope,
     ResourceRule, Settings,
 };
-pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
+pub use self::sign_in::{BegunSignIn, CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::{SignIn, UnstoredRenewal, UnstoredSignIn};
 pub use crate::document::DocumentError;

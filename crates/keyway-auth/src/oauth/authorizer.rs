@@ -17,6 +17,7 @@
 //! asked first, through the store.
 
 mod decision;
+mod deferred;
 mod identity;
 mod renewing;
 mod signing_in;

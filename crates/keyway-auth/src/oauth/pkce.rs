@@ -36,7 +36,8 @@ impl Pkce {
         &self.challenge
     }
 
-    fn of(verifier: Secret<String>) -> Self {
+    /// Makes the pair of a verifier that was made earlier.
+    pub(crate) fn of(verifier: Secret<String>) -> Self {
         let hash = digest(&SHA256, verifier.expose().as_bytes());
         Self {
             verifier,

@@ -16,13 +16,15 @@ use crate::error::OAuthError;
 use crate::ports::RecordStore;
 
 /// Stores registrations.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RegisteredClients {
     records: Arc<dyn RecordStore>,
     clock: Arc<dyn Clock>,
     blocking: BlockingTasks,
     endpoints: Endpoints,
     issuer_exceptions: Vec<(String, String)>,
+    /// Where their answers arrive, if not at a listener of this process.
+    redirect: Option<String>,
 }
 
 impl RegisteredClients {
@@ -38,11 +40,29 @@ impl RegisteredClients {
             blocking,
             endpoints: settings.endpoints.clone(),
             issuer_exceptions: settings.issuer_exceptions.clone(),
+            redirect: None,
+        }
+    }
+
+    /// The clients whose answers arrive at an address of a host's own: others than those of programs
+    /// that listen by themselves.
+    pub(super) fn at(&self, redirect: &str) -> Self {
+        Self {
+            redirect: Some(redirect.to_owned()),
+            ..self.clone()
         }
     }
 
     /// Names the record of the client that is used with an issuer here.
     fn name(&self, issuer: &str) -> String {
+        let name = self.name_of_issuer(issuer);
+        match &self.redirect {
+            Some(redirect) => format!("{name} for {redirect}"),
+            None => name,
+        }
+    }
+
+    fn name_of_issuer(&self, issuer: &str) -> String {
         if is_issuers_word(&self.endpoints, &self.issuer_exceptions, issuer) {
             return Registration::name(issuer);
         }

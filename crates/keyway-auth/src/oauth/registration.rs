@@ -35,6 +35,10 @@ pub(super) struct Registration {
     /// When the secret ends, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends: Option<u64>,
+    /// To how many of its requests in a row no answer has come back: its issuer may have forgotten
+    /// it, and says so to the browser alone.
+    #[serde(default)]
+    pub(super) unanswered: u32,
 }
 
 impl std::fmt::Debug for Registration {
@@ -128,7 +132,7 @@ pub(super) async fn register(
     };
     let mut request = json!({
         "client_name": settings.identity.name,
-        "application_type": "native",
+        "application_type": application_type(redirect_uri),
         "grant_types": grant_types(grant),
         "token_endpoint_auth_method": wanted_method(server).as_str(),
     });
@@ -197,7 +201,17 @@ pub(super) async fn register(
         method,
         redirect_uri: redirect_uri.map(str::to_owned),
         ends: ends.map(|ends| ends.as_secs()).filter(|ends| *ends > 0),
+        unanswered: 0,
     })
+}
+
+/// Says what kind of client it is: one that is called back on this machine, or at an address of the
+/// web (OpenID Connect Dynamic Client Registration section 2).
+fn application_type(redirect_uri: Option<&str>) -> &'static str {
+    match redirect_uri {
+        Some(uri) if uri.starts_with("https:") => "web",
+        _ => "native",
+    }
 }
 
 /// Asks for no secret where that is possible: a program that is handed out can keep none.

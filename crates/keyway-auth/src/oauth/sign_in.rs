@@ -17,6 +17,7 @@
 mod carrying;
 mod client_check;
 mod code;
+mod deferred;
 mod device;
 mod dry_run;
 mod given;
@@ -25,6 +26,7 @@ mod replace;
 mod unattended;
 
 pub(super) use self::carrying::settle;
+pub use self::deferred::BegunSignIn;
 pub use self::dry_run::SignInPreview;
 pub use self::given::{CheckedTokens, GivenTokens};
 use self::pages::issuer_host;
@@ -45,6 +47,7 @@ use super::scope::Scopes;
 use super::settings::{DpopRule, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint};
 use crate::error::{OAuthError, RequestTarget, SignInCause};
+use crate::future::BoxFuture;
 use crate::jose::assertion::unix;
 use crate::observer::Topic;
 use crate::ports::{CarriedExchange, HttpFailure, InteractionError};
@@ -131,9 +134,19 @@ impl OAuthEngine {
             return self.sign_in_once(trigger, policy).await;
         }
         // Before a person is asked: what could not be stored would have to be asked for again.
+        self.reserved(Box::pin(self.sign_in_once(trigger, policy)))
+            .await
+    }
+
+    /// Does something that ends with a new sign-in, with room for it in the store. Boxed, since a whole
+    /// sign-in is too large to be moved about on the stack of a thread.
+    async fn reserved(
+        &self,
+        signing_in: BoxFuture<'_, Result<Generation, OAuthError>>,
+    ) -> Result<Generation, OAuthError> {
         let reserve = |store: &dyn GrantStore, key: &GrantKey| store.reserve(key);
         self.grant.with(reserve).await?;
-        let signed_in = self.sign_in_once(trigger, policy).await;
+        let signed_in = signing_in.await;
         if signed_in.is_err() {
             let unreserve = |store: &dyn GrantStore, key: &GrantKey| {
                 store.unreserve(key);

@@ -7,6 +7,7 @@ mod carrying;
 mod claims;
 mod client_codes;
 mod clients;
+mod deferred;
 mod discovery;
 mod exchanges;
 mod grants;

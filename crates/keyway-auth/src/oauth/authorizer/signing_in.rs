@@ -7,6 +7,7 @@ use keyway_store::Generation;
 use super::Inner;
 use crate::authorizer::Credential;
 use crate::error::{OAuthError, SignInCause};
+use crate::future::BoxFuture;
 use crate::oauth::memory::{Source, is_usable};
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::sign_in::SignInTrigger;
@@ -72,8 +73,17 @@ impl Inner {
         trigger: &SignInTrigger,
         policy: CachePolicy,
     ) -> Result<Arc<Credential>, OAuthError> {
+        let signing_in = self.engine.sign_in(trigger, policy);
+        self.enter_by(Box::pin(signing_in)).await
+    }
+
+    /// Takes the result of a sign-in into use.
+    pub(super) async fn enter_by(
+        &self,
+        signing_in: BoxFuture<'_, Result<Generation, OAuthError>>,
+    ) -> Result<Arc<Credential>, OAuthError> {
         let entered = async {
-            self.engine.sign_in(trigger, policy).await?;
+            signing_in.await?;
             let stored = self.engine.grant.read().await?;
             stored.ok_or_else(|| OAuthError::sign_in_required(SignInCause::Never))
         };

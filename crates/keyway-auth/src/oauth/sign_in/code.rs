@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway_secret::random;
+use keyway_secret::{Secret, random};
 use ring::digest::{SHA256, digest};
 use url::Url;
 
@@ -29,11 +29,21 @@ struct Asker {
 }
 
 /// An authorization code, and what is needed to redeem it.
-struct Code {
-    callback: Callback,
-    verifier: Verifier,
-    redirect_uri: String,
+pub(super) struct Code {
+    pub(super) callback: Callback,
+    pub(super) verifier: Verifier,
+    pub(super) redirect_uri: String,
 }
+
+/// What one authorization request says beside what is asked for.
+pub(super) struct CodeRequest<'a> {
+    pub(super) redirect_uri: &'a str,
+    pub(super) state: &'a Secret<String>,
+    pub(super) verifier: &'a Verifier,
+}
+
+/// Tokens, and what stores them if this process does not live to do it.
+pub(super) type Redeemed = (Issued, Option<Arc<dyn CarriedExchange>>);
 
 impl OAuthEngine {
     pub(super) async fn by_code(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
@@ -72,8 +82,18 @@ impl OAuthEngine {
         client: &Client,
         consent: Box<dyn Consent>,
         page: &Url,
-    ) -> Result<(Issued, Option<Arc<dyn CarriedExchange>>), OAuthError> {
+    ) -> Result<Redeemed, OAuthError> {
         let code = self.consent(prepared, client, consent, page).await?;
+        Box::pin(self.redeem_code(prepared, client, &code)).await
+    }
+
+    /// Checks the answer of a consent page, and redeems its code.
+    pub(super) async fn redeem_code(
+        &self,
+        prepared: &Prepared,
+        client: &Client,
+        code: &Code,
+    ) -> Result<Redeemed, OAuthError> {
         let server = &prepared.found.server;
         check_issuer(server, &code.callback)?;
         let callback = &code.callback;
@@ -112,15 +132,49 @@ impl OAuthEngine {
         let verifier = Verifier::new()?;
         let state = random::token()?;
         let redirect_uri = consent.redirect_uri().to_owned();
+        let request = CodeRequest {
+            redirect_uri: &redirect_uri,
+            state: &state,
+            verifier: &verifier,
+        };
+        let url = self.authorization_request(prepared, client, page, &request)?;
+        let question = ConsentQuestion {
+            url,
+            state,
+            server: self.server.name.clone(),
+            issuer: issuer_host(&prepared.found.server.issuer),
+            client: shown(&client.id),
+            scopes: prepared.scopes.as_slice().to_vec(),
+            new_scopes: prepared.new_scopes.as_slice().to_vec(),
+            patience: CONSENT_TIMEOUT,
+        };
+        self.person.count_question();
+        let page = question.url.to_string();
+        let callback = self.person.ask_on(&page, consent.ask(question)).await?;
+        Ok(Code {
+            callback,
+            verifier,
+            redirect_uri,
+        })
+    }
+
+    /// Returns the address of a consent page that asks for what was prepared.
+    pub(super) fn authorization_request(
+        &self,
+        prepared: &Prepared,
+        client: &Client,
+        page: &Url,
+        request: &CodeRequest<'_>,
+    ) -> Result<Url, OAuthError> {
         let mut url = page.clone();
         {
             let mut query = url.query_pairs_mut();
             query
                 .append_pair("response_type", "code")
                 .append_pair("client_id", &client.id)
-                .append_pair("redirect_uri", &redirect_uri)
-                .append_pair("state", state.expose())
-                .append_pair("code_challenge", verifier.challenge())
+                .append_pair("redirect_uri", request.redirect_uri)
+                .append_pair("state", request.state.expose())
+                .append_pair("code_challenge", request.verifier.challenge())
                 .append_pair("code_challenge_method", METHOD);
             if let Some(scopes) = prepared.scopes.to_parameter() {
                 query.append_pair("scope", &scopes);
@@ -141,25 +195,7 @@ impl OAuthEngine {
                 query.append_pair(name, value);
             }
         }
-        let url = self.page_for_person(RequestTarget::Authorization, &url)?;
-        let question = ConsentQuestion {
-            url,
-            state,
-            server: self.server.name.clone(),
-            issuer: issuer_host(&prepared.found.server.issuer),
-            client: shown(&client.id),
-            scopes: prepared.scopes.as_slice().to_vec(),
-            new_scopes: prepared.new_scopes.as_slice().to_vec(),
-            patience: CONSENT_TIMEOUT,
-        };
-        self.person.count_question();
-        let page = question.url.to_string();
-        let callback = self.person.ask_on(&page, consent.ask(question)).await?;
-        Ok(Code {
-            callback,
-            verifier,
-            redirect_uri,
-        })
+        self.page_for_person(RequestTarget::Authorization, &url)
     }
 
     /// Returns a client with a listener on an address that is registered for it.
@@ -228,7 +264,7 @@ impl OAuthEngine {
         self.consent_page(server).map(drop)
     }
 
-    fn check_pkce(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
+    pub(super) fn check_pkce(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
         if server.pkce == Pkce::Unsaid && self.settings.pkce == PkceRule::Advertised {
             return Err(OAuthError::PkceUnsupported {
                 issuer: shown(&server.issuer),
@@ -238,7 +274,10 @@ impl OAuthEngine {
     }
 
     /// Returns the consent page.
-    fn consent_page<'a>(&self, server: &'a ServerMetadata) -> Result<&'a Url, OAuthError> {
+    pub(super) fn consent_page<'a>(
+        &self,
+        server: &'a ServerMetadata,
+    ) -> Result<&'a Url, OAuthError> {
         let page = server.authorization_endpoint.as_ref();
         let page = page.ok_or_else(|| server.lacks("consent page"))?;
         self.page_for_person(RequestTarget::Authorization, page)?;
@@ -259,17 +298,18 @@ impl OAuthEngine {
 fn own_redirect(wish: &Redirect, issuer: &str) -> Redirect {
     let mut own = wish.clone();
     if own.uri.is_none() {
-        let hash = digest(&SHA256, issuer.as_bytes());
-        let tag: String = hash
-            .as_ref()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let tag = issuer_tag(issuer);
         // Without a port: the listener takes a free one, or that of the wish.
         own.uri = Url::parse(&format!("http://localhost/callback/{tag}")).ok();
     }
     own
+}
+
+/// Tells the redirects of issuers apart.
+pub(super) fn issuer_tag(issuer: &str) -> String {
+    let hash = digest(&SHA256, issuer.as_bytes());
+    let hash = hash.as_ref().iter().take(8);
+    hash.map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
