@@ -16,6 +16,15 @@ use crate::person::{Person, PersonError};
 use crate::rules::TokenRules;
 use crate::timeouts::CLOCK_SKEW;
 
+/// Which token is read: neither counts as the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// An access token (RFC 9068).
+    Access,
+    /// An ID token (OpenID Connect Core section 2).
+    Identity,
+}
+
 /// A token whose header and claims keep to the rules. Its signature is not checked yet.
 pub(crate) struct ReadToken<'a> {
     /// What is signed.
@@ -29,7 +38,11 @@ pub(crate) struct ReadToken<'a> {
 
 impl<'a> ReadToken<'a> {
     /// Reads a token as far as that needs no key and no clock.
-    pub(crate) fn read(token: &'a str, rules: &TokenRules) -> Result<Self, TokenError> {
+    pub(crate) fn read(
+        token: &'a str,
+        rules: &TokenRules,
+        kind: TokenKind,
+    ) -> Result<Self, TokenError> {
         if token.len() > MAX_TOKEN {
             return Err(TokenError::TooLong);
         }
@@ -43,7 +56,7 @@ impl<'a> ReadToken<'a> {
             decoded.map_err(|_| TokenError::NotBase64)
         };
         let header = PeerDocument::parse(&decode(header)?).map_err(TokenError::Header)?;
-        let (algorithm, key_id) = read_header(&header, rules)?;
+        let (algorithm, key_id) = read_header(&header, rules, kind)?;
         let claims = PeerDocument::parse(&decode(claims)?).map_err(TokenError::Claims)?;
         let issuer = claims.text("iss").map_err(TokenError::Claims)?;
         let issuer = issuer.ok_or(TokenError::NoIssuer)?.to_owned();
@@ -90,6 +103,16 @@ impl<'a> ReadToken<'a> {
         Ok((person, UNIX_EPOCH + expires))
     }
 
+    /// Returns a claim that is text.
+    pub(crate) fn text(&self, claim: &'static str) -> Result<Option<&str>, TokenError> {
+        self.claims.text(claim).map_err(TokenError::Claims)
+    }
+
+    /// Says whether the token is for one audience alone.
+    pub(crate) fn has_one_audience(&self) -> bool {
+        texts(&self.claims, "aud").len() == 1
+    }
+
     /// Says whether the token is signed with one of the keys.
     pub(crate) fn check_signature(&self, keys: &KeySet) -> Result<(), TokenError> {
         let mut found = keys.find(self.key_id.as_deref(), self.algorithm).peekable();
@@ -130,6 +153,7 @@ impl<'a> ReadToken<'a> {
 fn read_header(
     header: &PeerDocument,
     rules: &TokenRules,
+    token: TokenKind,
 ) -> Result<(Algorithm, Option<String>), TokenError> {
     // We know no extension, so none that is critical (RFC 7515 section 4.1.11).
     if header.raw("crit").is_some() {
@@ -149,8 +173,13 @@ fn read_header(
     // RFC 9068 section 4, so that no ID token counts as an access token.
     let kind = header.text("typ").map_err(TokenError::Header)?;
     let kind = kind.unwrap_or_default().to_ascii_lowercase();
-    if !matches!(&*kind, "at+jwt" | "application/at+jwt") {
-        return Err(TokenError::WrongType);
+    let is_access = matches!(&*kind, "at+jwt" | "application/at+jwt");
+    match token {
+        TokenKind::Access if !is_access => return Err(TokenError::WrongType),
+        TokenKind::Identity if !matches!(&*kind, "" | "jwt" | "application/jwt") => {
+            return Err(TokenError::NotIdToken);
+        }
+        _ => {}
     }
     let id = header.text("kid").map_err(TokenError::Header)?;
     if id.is_some_and(|id| id.len() > MAX_KEY_ID) {
@@ -193,6 +222,9 @@ pub enum TokenError {
     /// It is a JWT of another type, such as an ID token.
     #[error("the token is not an access token (`typ` is not `at+jwt`)")]
     WrongType,
+    /// It is a JWT of another type, where an ID token is expected.
+    #[error("the token is not an ID token")]
+    NotIdToken,
     /// The name of its key is too long.
     #[error("the name of the token's key is longer than {MAX_KEY_ID} bytes")]
     KeyIdTooLong,

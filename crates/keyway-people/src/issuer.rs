@@ -17,6 +17,8 @@ pub struct Issuer {
     pub(crate) url: Url,
     /// Where its keys are, if that is not asked of the issuer.
     pub(crate) jwks: Option<Url>,
+    /// The client by which people sign in there in a browser.
+    pub(crate) browser_client: Option<String>,
     pub(crate) http: Arc<dyn HttpClient>,
 }
 
@@ -33,6 +35,7 @@ impl Issuer {
             name: name.into(),
             url,
             jwks: None,
+            browser_client: None,
             http,
         })
     }
@@ -61,6 +64,13 @@ impl Issuer {
     pub fn with_jwks(mut self, uri: &str) -> Result<Self, IssuerError> {
         self.jwks = Some(address(uri)?);
         Ok(self)
+    }
+
+    /// Names the client by which people sign in there in a browser: one without a secret.
+    #[must_use]
+    pub fn with_browser_client(mut self, id: &str) -> Self {
+        self.browser_client = Some(id.to_owned());
+        self
     }
 
     /// Returns where the metadata may be (RFC 8414 section 3, OpenID Connect Discovery section 4).

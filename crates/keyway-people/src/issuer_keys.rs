@@ -64,6 +64,10 @@ impl IssuerKeys {
         &self.issuer.name
     }
 
+    pub(crate) const fn issuer(&self) -> &Issuer {
+        &self.issuer
+    }
+
     /// Returns the keys, which may be those from before the issuer went away.
     ///
     /// Cancel safety: cancel safe; a fetch that it began goes on for others.
@@ -164,22 +168,25 @@ impl IssuerKeys {
 
     /// Asks the issuer where its keys are.
     async fn discover(&self) -> Result<Url, KeysError> {
-        for address in self.issuer.metadata() {
-            if let Some(body) = self.get(address).await? {
-                return self.read_metadata(&body);
-            }
-        }
-        Err(KeysError::NoMetadata)
-    }
-
-    fn read_metadata(&self, body: &[u8]) -> Result<Url, KeysError> {
-        let document = PeerDocument::parse(body)?;
-        // RFC 8414 section 3.3: otherwise one tenant could speak for another.
-        if document.text("issuer")? != Some(&self.issuer.name) {
-            return Err(KeysError::OtherIssuer);
-        }
+        let document = self.metadata().await?;
         let uri = document.text("jwks_uri")?.ok_or(KeysError::NoAddress)?;
         address(uri).map_err(KeysError::Address)
+    }
+
+    /// Asks the issuer what it says of itself.
+    pub(crate) async fn metadata(&self) -> Result<PeerDocument, KeysError> {
+        for address in self.issuer.metadata() {
+            let Some(body) = self.get(address).await? else {
+                continue;
+            };
+            let document = PeerDocument::parse(&body)?;
+            // RFC 8414 section 3.3: otherwise one tenant could speak for another.
+            if document.text("issuer")? != Some(&self.issuer.name) {
+                return Err(KeysError::OtherIssuer);
+            }
+            return Ok(document);
+        }
+        Err(KeysError::NoMetadata)
     }
 
     /// Returns a document; `None` if there is none.

@@ -6,10 +6,14 @@
 //! nothing of the token. The keys of an issuer are fetched through the port of `keyway-auth`,
 //! cached, and fetched again at most once a minute for a key that is not known.
 //!
+//! A browser shows whose it is by a sign-in at the person's issuer, whose ID token is read here too
+//! ([`AccessTokenVerifier::begin_browser_sign_in`]).
+//!
 //! A token is read here and goes no further: [`VerifiedPerson`] does not hold it.
 
 mod access_token;
 mod algorithm;
+mod browser_sign_in;
 mod claims;
 mod issuer;
 mod issuer_keys;
@@ -21,6 +25,7 @@ mod verifier;
 
 pub use self::access_token::TokenError;
 pub use self::algorithm::Algorithm;
+pub use self::browser_sign_in::{BegunBrowserSignIn, BrowserProof, BrowserSignInError};
 pub use self::claims::ClaimRule;
 pub use self::issuer::{Issuer, IssuerError};
 pub use self::issuer_keys::KeysError;

@@ -1,5 +1,6 @@
 //! Tokens, good and bad, against issuers that answer, change and go away.
 
+mod browsers;
 mod issuers;
 mod keys;
 mod tokens;

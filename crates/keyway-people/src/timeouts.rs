@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(crate) const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// How long the metadata and the keys of an issuer may take together.
 pub(crate) const KEYS_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an issuer may take for each step of a sign-in in a browser.
+pub(crate) const BROWSER_SIGN_IN_TIMEOUT: Duration = Duration::from_secs(20);
 /// After this the keys of an issuer are fetched again when one is next used, which does not wait
 /// for it: a key that the issuer withdrew counts no longer than that.
 pub(crate) const KEYS_LIFETIME: Duration = Duration::from_secs(600);

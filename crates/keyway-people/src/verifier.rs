@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use keyway_secret::{Clock, Secret};
 
-use crate::access_token::{ReadToken, TokenError};
+use crate::access_token::{ReadToken, TokenError, TokenKind};
 use crate::issuer::Issuer;
 use crate::issuer_keys::IssuerKeys;
 use crate::key_set::KeySet;
@@ -15,9 +15,9 @@ use crate::rules::TokenRules;
 /// Says whose an access token is (RFC 9068).
 #[derive(Debug)]
 pub struct AccessTokenVerifier {
-    rules: TokenRules,
-    issuers: Vec<Arc<IssuerKeys>>,
-    clock: Arc<dyn Clock>,
+    pub(crate) rules: TokenRules,
+    pub(crate) issuers: Vec<Arc<IssuerKeys>>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// A person whose token is good, without the token.
@@ -75,19 +75,11 @@ impl AccessTokenVerifier {
     ///
     /// Cancel safety: cancel safe; a fetch of keys that it began goes on for others.
     pub async fn verify(&self, token: &Secret<String>) -> Result<VerifiedPerson, TokenError> {
-        let read = ReadToken::read(token.expose(), &self.rules)?;
+        let read = ReadToken::read(token.expose(), &self.rules, TokenKind::Access)?;
         let issuer = self.issuers.iter().find(|it| it.name() == read.issuer);
         let issuer = issuer.ok_or(TokenError::IssuerNotListed)?;
         let (person, expires_at) = read.person(&self.rules, self.clock.wall())?;
-        let keys = issuer.keys().await.map_err(TokenError::NoKeys)?;
-        match read.check_signature(&keys) {
-            Err(TokenError::UnknownKey) => {
-                let others = issuer.keys_after(&keys).await;
-                let others = others.ok_or(TokenError::UnknownKey)?;
-                read.check_signature(&others)?;
-            }
-            checked => checked?,
-        }
+        check_signature(&read, issuer).await?;
         let is_admin = read.check_access(&self.rules)?;
         Ok(VerifiedPerson {
             person,
@@ -108,7 +100,7 @@ impl AccessTokenVerifier {
         token: &str,
         now: SystemTime,
     ) -> Result<VerifiedPerson, TokenError> {
-        let read = ReadToken::read(token, rules)?;
+        let read = ReadToken::read(token, rules, TokenKind::Access)?;
         if read.issuer != issuer {
             return Err(TokenError::IssuerNotListed);
         }
@@ -120,5 +112,21 @@ impl AccessTokenVerifier {
             expires_at,
             is_admin,
         })
+    }
+}
+
+/// Says whether a token is signed with a key of its issuer, as it is known or published now.
+pub(crate) async fn check_signature(
+    read: &ReadToken<'_>,
+    issuer: &Arc<IssuerKeys>,
+) -> Result<(), TokenError> {
+    let keys = issuer.keys().await.map_err(TokenError::NoKeys)?;
+    match read.check_signature(&keys) {
+        Err(TokenError::UnknownKey) => {
+            let others = issuer.keys_after(&keys).await;
+            let others = others.ok_or(TokenError::UnknownKey)?;
+            read.check_signature(&others)
+        }
+        checked => checked,
     }
 }

@@ -11,16 +11,16 @@ use super::*;
 
 /// An issuer that answers by address, counts, and can be made to wait.
 #[derive(Debug)]
-struct Server {
+pub(super) struct Server {
     documents: Mutex<HashMap<String, Vec<u8>>>,
-    asked: Mutex<Vec<String>>,
+    pub(super) asked: Mutex<Vec<String>>,
     is_away: Mutex<bool>,
     /// One permit per answer.
     gate: Semaphore,
 }
 
 impl Server {
-    fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             documents: Mutex::default(),
             asked: Mutex::default(),
@@ -40,7 +40,7 @@ impl Server {
         );
     }
 
-    fn put(&self, at: &str, body: &str) {
+    pub(super) fn put(&self, at: &str, body: &str) {
         let mut documents = self.documents.lock().unwrap();
         documents.insert(at.to_owned(), body.as_bytes().to_vec());
     }
