@@ -135,6 +135,7 @@ impl Database {
         Stores::new(grants, Arc::new(SystemClock))
             .with_registrations(Arc::new(replica.records(person.clone())))
             .with_documents(Arc::new(replica.documents(person.clone())))
+            .with_one_time(Arc::new(replica.one_time(person.clone())))
             .with_tool_lists(Arc::new(replica.tool_lists(person)))
     }
 

@@ -11,6 +11,7 @@ mod client_message;
 mod client_session;
 mod closing_tasks;
 mod connection_pool;
+mod consent;
 mod dormant;
 mod dynamic_connections;
 mod event_streams;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use keyway::settings::LimitSettings;
+use keyway::store::OneTimeStore;
 use keyway_auth::BoxFuture;
 use keyway_transport::{Connection, Envelope, Inbound, Peer, Reply, Service};
 use tokio::time::{Instant, interval};
@@ -48,6 +50,7 @@ use tokio::time::{Instant, interval};
 pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
+use self::consent::Consents;
 use self::guard::Door;
 use self::limits::{Limits, Message, Permits, TooMuch};
 use self::look_requests::{AwaitedLooks, LookRequests};
@@ -89,6 +92,7 @@ pub struct Gateway {
     control: Option<Arc<Control>>,
     readiness: Readiness,
     people: Option<Arc<People>>,
+    consents: Option<Arc<Consents>>,
     looks: LookRequests,
     limits: Limits,
     /// Seals session ids; without it no session outlives this process.
@@ -109,6 +113,7 @@ impl Gateway {
             control: None,
             readiness: Readiness::default(),
             people: None,
+            consents: None,
             looks: LookRequests::default(),
             limits: Limits::default(),
             session_key: None,
@@ -172,6 +177,20 @@ impl Gateway {
         self.limits = Limits::new(settings);
         self.sessions.limit(settings);
         self
+    }
+
+    /// Lets people in who have an access token, and sign in to servers in their browsers at the public
+    /// address. What lies between two steps of that is in `store`, which all replicas share.
+    #[must_use]
+    pub fn with_people_and_consent(
+        mut self,
+        people: Arc<People>,
+        store: Arc<dyn OneTimeStore>,
+    ) -> Self {
+        let consents = Arc::new(Consents::new(Arc::clone(&people), store));
+        self.router.set_consents(Arc::clone(&consents));
+        self.consents = Some(consents);
+        self.with_people(people)
     }
 
     /// Answers hosts of the same user on the private socket as well.
@@ -398,6 +417,11 @@ impl Gateway {
             && let Some(document) = people.metadata(path)
         {
             return document;
+        }
+        if let Some(consents) = &self.consents
+            && Consents::is_own(path)
+        {
+            return consents.answer(&request, &self.servers()).await;
         }
         // What is for the person of this machine stays on it.
         let is_local = door == Door::Local;

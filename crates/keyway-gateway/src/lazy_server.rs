@@ -13,7 +13,7 @@ use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintK
 use keyway::diagnosis::explainer;
 use keyway::events::Topic;
 use keyway::remembered_tools::RememberedTools;
-use keyway::sign_in::{AccountPin, SignInGate};
+use keyway::sign_in::{AccountPin, OAuth, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Code;
 use keyway_config::resolve::SpecEndpoint;
@@ -32,6 +32,7 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use self::cached::Cached;
+pub use self::person::PersonStores;
 use crate::gateway::Upstream;
 use crate::shared_gateway::SharedGateway;
 use crate::sharing;
@@ -114,6 +115,8 @@ pub struct LazyServerOptions {
     pub watch: Option<FingerprintKey>,
     /// After how long without a request its program ends, if it is one; `None` for never.
     pub idle_timeout: Option<Duration>,
+    /// Where the sign-ins of each person are; without it they are in one store, by account.
+    pub person_stores: Option<PersonStores>,
 }
 
 /// Whether a connection was made with a sign-in.
@@ -487,6 +490,29 @@ impl Upstream for LazyServer {
         pin: Option<&'a AccountPin>,
     ) -> BoxFuture<'a, Result<Opened, ServerProblem>> {
         Box::pin(self.open_for(person, pin))
+    }
+
+    fn is_open_for<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let Ok(own) = self.own(person).await else {
+                return false;
+            };
+            let stored = own.clone();
+            let stored = spawn_blocking(move || stored.stored_sign_in()).await;
+            // What only another sign-in helps is asked for by a connection that can.
+            let is_enough = match &stored {
+                Ok(Ok(Some(sign_in))) => !sign_in.ended && sign_in.required_scopes.is_empty(),
+                _ => true,
+            };
+            is_enough && own.is_open().await
+        })
+    }
+
+    fn person_sign_in<'a>(
+        &'a self,
+        person: &'a Person,
+    ) -> BoxFuture<'a, Result<Option<OAuth>, ServerProblem>> {
+        Box::pin(async move { Ok(self.own(person).await?.oauth()) })
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {

@@ -10,8 +10,10 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use keyway::settings::{ClaimSetting, GatewaySettings, PublicAddress};
+use keyway_auth::ports::Callback;
 use keyway_people::{
-    AccessTokenVerifier, Algorithm, ClaimRule, Issuer, TokenError, TokenRules, VerifiedPerson,
+    AccessTokenVerifier, Algorithm, BegunBrowserSignIn, BrowserProof, BrowserSignInError,
+    ClaimRule, Issuer, TokenError, TokenRules, VerifiedPerson,
 };
 use keyway_secret::{Clock, Secret, SystemClock};
 use keyway_transport::{HttpClient, OAuthHttp, Reply};
@@ -66,8 +68,12 @@ impl People {
         for name in &people.issuers {
             let http = OAuthHttp::new(http, &Issuer::address(name)?);
             let issuer = Issuer::new(name, Arc::new(http))?;
-            issuers.push(match people.jwks.get(name) {
+            let issuer = match people.jwks.get(name) {
                 Some(uri) => issuer.with_jwks(uri)?,
+                None => issuer,
+            };
+            issuers.push(match people.browser_clients.get(name) {
+                Some(client) => issuer.with_browser_client(client),
                 None => issuer,
             });
         }
@@ -127,6 +133,34 @@ impl People {
             .or_insert(found.expires_at);
         *ends = found.expires_at.max(*ends);
         Ok(found)
+    }
+
+    /// Says whether browsers can show whose they are at an issuer.
+    pub(crate) fn knows_browsers_of(&self, issuer: &str) -> bool {
+        self.verifier.knows_browsers_of(issuer)
+    }
+
+    /// Makes a page on which a person shows who they are, and which leads back to `redirect_uri`.
+    ///
+    /// Cancel safety: cancel safe; nothing is stored.
+    pub(crate) async fn begin_browser_sign_in(
+        &self,
+        issuer: &str,
+        redirect_uri: &str,
+    ) -> Result<BegunBrowserSignIn, BrowserSignInError> {
+        let begun = self.verifier.begin_browser_sign_in(issuer, redirect_uri);
+        begun.await
+    }
+
+    /// Says who signed in on such a page.
+    ///
+    /// Cancel safety: the code may be spent; nothing is stored.
+    pub(crate) async fn finish_browser_sign_in(
+        &self,
+        proof: &BrowserProof,
+        answer: &Callback,
+    ) -> Result<Person, BrowserSignInError> {
+        self.verifier.finish_browser_sign_in(proof, answer).await
     }
 
     /// Says whether a person who was here may still have sessions: the last token has not ended, or

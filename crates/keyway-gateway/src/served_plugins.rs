@@ -320,6 +320,7 @@ impl ServedPlugins {
             shared: None,
             watch: Some(self.key.clone()),
             idle_timeout: settings.gateway.idle_timeout(&format!("{plugin}:{name}")),
+            person_stores: self.context.person_stores.clone(),
         };
         let id = ServerId::new(&**plugin, &**name);
         let (hosts, of) = (Arc::clone(&self.hosts), Arc::clone(loaded));

@@ -34,6 +34,12 @@ pub(crate) const SESSION_UNUSED_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 /// client can bring the next.
 pub(crate) const PERSON_GRACE: Duration = Duration::from_secs(15 * 60);
 
+/// How long a person may take to sign in to a server, from the link to each page and back.
+pub(crate) const CONSENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// For how long it is known that there was such a sign-in, so that a late browser is told so.
+pub(crate) const CONSENT_NOTE_LIFETIME: Duration = Duration::from_secs(2 * 3600);
+
 /// How long a client of another machine may take to agree on a key.
 pub(crate) const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -43,6 +43,7 @@ pub struct BegunBrowserSignIn {
 
 /// What reading the answer of an issuer needs; the caller keeps it sealed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BrowserProof {
     /// Which issuer was asked.
     pub issuer: String,
@@ -52,6 +53,24 @@ pub struct BrowserProof {
     pub verifier: Secret<String>,
     /// What the ID token has to carry.
     pub nonce: Secret<String>,
+}
+
+impl BrowserProof {
+    /// Takes up what was written down when an issuer was asked.
+    #[must_use]
+    pub const fn new(
+        issuer: String,
+        redirect_uri: String,
+        verifier: Secret<String>,
+        nonce: Secret<String>,
+    ) -> Self {
+        Self {
+            issuer,
+            redirect_uri,
+            verifier,
+            nonce,
+        }
+    }
 }
 
 impl AccessTokenVerifier {

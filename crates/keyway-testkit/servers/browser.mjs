@@ -4,6 +4,8 @@
 // Prints one line of JSON about the last page: `url` without its query, `title`, `text`.
 //
 // BROWSER_ANSWER=deny: says no where consent is asked for
+// BROWSER_NAME: who signs in, `alice` unless told
+// BROWSER_PROFILE: a directory for what the browser remembers; nothing is remembered without it
 // BROWSER_SCREENSHOTS: a directory for pictures of every page
 import path from "node:path";
 
@@ -15,6 +17,7 @@ const { default: puppeteer } = await modules(directory)("puppeteer-core");
 const browser = await puppeteer.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   pipe: true,
+  userDataDir: process.env.BROWSER_PROFILE,
   args: [
     // Pages of this machine only, whatever they refer to.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
@@ -45,7 +48,7 @@ try {
   for (let steps = 0; steps < 10; steps += 1) {
     await arrive();
     if (await page.$("input[name=login]")) {
-      await page.type("input[name=login]", "alice");
+      await page.type("input[name=login]", process.env.BROWSER_NAME ?? "alice");
       await page.type("input[name=password]", "any");
       await go(() => page.click("button[type=submit]"));
     } else if (await page.$("input[name=prompt][value=consent]")) {

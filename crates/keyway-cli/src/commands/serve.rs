@@ -21,6 +21,7 @@ use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
     Gateway, ListenError, Listener, ServedServer, SessionKey, expect_many_connections, serve,
 };
+use keyway_gateway::lazy_server::PersonStores;
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::people::People;
 use keyway_gateway::public_listener;
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let backend = LocalBackend::new(&arguments.host(context, database.as_ref())?);
         let vault = backend.vault()?;
         let plugins = arguments.load(backend.host(), context)?;
-        let serving_context = arguments.serving_context(context)?;
+        let serving_context = arguments.serving_context(context, database.as_ref())?;
         let mut plugins = ServedPlugins::new(plugins, &backend, serving_context)?;
         plugins.serve_when_there(own_plugin::folder()?);
         backend.set_plugins(plugins.loaded());
@@ -234,7 +235,12 @@ fn for_team(
         .with_limits(host.settings().gateway.limits)
         .with_session_key(session_key(vault, database)?);
     Ok(match People::of(&host.settings().gateway, host.http())? {
-        Some(people) => gateway.with_people(Arc::new(people)),
+        Some(people) => match host.accounts() {
+            Some(accounts) => {
+                gateway.with_people_and_consent(Arc::new(people), accounts.one_time_store())
+            }
+            None => gateway.with_people(Arc::new(people)),
+        },
         None => gateway,
     })
 }
@@ -291,7 +297,11 @@ impl Serve {
     }
 
     /// Returns what the served plugins need of this process.
-    fn serving_context(&self, context: &CommandContext) -> Result<ServingContext, CliError> {
+    fn serving_context(
+        &self,
+        context: &CommandContext,
+        database: Option<&Database>,
+    ) -> Result<ServingContext, CliError> {
         // What the terminal depends on is read here, where a broken setting is an error.
         self.reach.terminal(context, SignInPolicy::NEVER)?;
         let mut serving_context = ServingContext::new(folders()?);
@@ -307,6 +317,11 @@ impl Serve {
             }
         });
         serving_context.process_facts = settings::around().into();
+        serving_context.person_stores = database.cloned().map(|database| {
+            PersonStores::new(move |person| {
+                database.person_stores(person.issuer(), person.subject())
+            })
+        });
         Ok(serving_context)
     }
 

@@ -78,6 +78,15 @@ impl Database {
         match self.0 {}
     }
 
+    /// Returns the stores of one person.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn person_stores(&self, _: &str, _: &str) -> Result<Stores, StoreError> {
+        match self.0 {}
+    }
+
     /// Redeems what gateways that died were renewing; never returns.
     ///
     /// Cancel safety: there is nothing to cancel.

@@ -43,6 +43,8 @@ pub(super) struct Binding {
     only_server_for: Option<Principal>,
     /// Whether the connection itself follows sign-ins and sign-outs.
     is_dynamic: bool,
+    /// Whether it is a person's, who has to be told by another connection where to sign in.
+    is_persons: bool,
 }
 
 /// Whether a connection is still what its client asked for.
@@ -62,7 +64,13 @@ impl Binding {
             server: Arc::clone(server),
             only_server_for: matches!(route, Route::All(_)).then(|| principal.clone()),
             is_dynamic: false,
+            is_persons: principal.person().is_some(),
         }
+    }
+
+    /// Says whether the connection ends with an answer that only a sign-in helps.
+    pub(super) const fn ends_without_sign_in(&self) -> bool {
+        self.is_persons
     }
 
     /// Binds a connection that itself follows sign-ins and sign-outs.

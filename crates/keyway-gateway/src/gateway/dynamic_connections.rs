@@ -6,6 +6,7 @@ use std::time::Duration;
 use keyway_auth::BoxFuture;
 use keyway_transport::Connection;
 
+use super::consent::{Consents, PersonSignIn};
 use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::{ServedServer, Upstream};
@@ -41,6 +42,9 @@ struct DynamicConnection {
     guards: Vec<Arc<GuardedConnector>>,
 }
 
+/// What limits clients, and how people sign in.
+type Rules<'a> = (Option<&'a Arc<Policies>>, Option<&'a Arc<Consents>>);
+
 /// A server reached with the account that one session or one token is bound to, or for a person.
 #[derive(Debug)]
 struct PinnedUpstream {
@@ -49,6 +53,8 @@ struct PinnedUpstream {
     /// The account of a token for a job without a person.
     service: Option<String>,
     person: Option<Person>,
+    /// How the person signs in, if they can.
+    sign_in: Option<PersonSignIn>,
 }
 
 impl Connector for PinnedUpstream {
@@ -72,10 +78,14 @@ impl Connector for PinnedUpstream {
     }
 
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
-        // A job cannot sign in, and must not make a person do so; neither may a person of another
-        // machine make the person of this one.
+        // A job cannot sign in, and must not make a person do so. A person of another machine signs in
+        // in their own browser, and never in that of this machine's person.
         let port = self.upstream.sign_in_port();
-        port.filter(|_| self.service.is_none() && self.person.is_none())
+        if self.person.is_some() {
+            let own = self.sign_in.as_ref().filter(|_| port.is_some())?;
+            return Some(own as &dyn SignInPort);
+        }
+        port.filter(|_| self.service.is_none())
     }
 
     fn explainer(&self) -> Option<Explainer> {
@@ -100,14 +110,14 @@ impl DynamicConnections {
         servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>,
         (principal, route, account): (&Principal, &Route, Option<&AccountPin>),
         settings: AggregateSettings,
-        policies: Option<&Arc<Policies>>,
+        (policies, consents): Rules<'_>,
     ) -> (Connection, AggregateMembers) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Servers are read under the lock: a change in between would reach this connection neither
         // here nor by `adapt`.
         let servers = servers();
         let mut members = members(&servers, principal, route);
-        let pinned = pinned(&mut members, &servers, (principal, account), &[]);
+        let pinned = pinned(&mut members, &servers, (principal, account, consents), &[]);
         let guards = guard(&mut members, principal, policies, &[]);
         let (connection, members) = aggregate_with_members(members, settings);
         all.retain(|it| !it.members.is_over());
@@ -127,14 +137,14 @@ impl DynamicConnections {
     pub(super) fn adapt(
         &self,
         servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>,
-        policies: Option<&Arc<Policies>>,
+        (policies, consents): Rules<'_>,
     ) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let servers = &servers();
         all.retain(|it| !it.members.is_over());
         for it in all.iter_mut() {
             let mut members = members(servers, &it.principal, &it.route);
-            let owner = (&it.principal, it.account.as_ref());
+            let owner = (&it.principal, it.account.as_ref(), consents);
             it.pinned = pinned(&mut members, servers, owner, &it.pinned);
             it.guards = guard(&mut members, &it.principal, policies, &it.guards);
             it.members.replace(members);
@@ -148,7 +158,7 @@ impl DynamicConnections {
 fn pinned(
     members: &mut [Member],
     servers: &[Arc<ServedServer>],
-    (principal, account): (&Principal, Option<&AccountPin>),
+    (principal, account, consents): (&Principal, Option<&AccountPin>, Option<&Arc<Consents>>),
     before: &[Arc<PinnedUpstream>],
 ) -> Vec<Arc<PinnedUpstream>> {
     let (service, person) = (principal.account(), principal.person());
@@ -173,12 +183,23 @@ fn pinned(
                 account: account.cloned(),
                 service: service.map(str::to_owned),
                 person: person.cloned(),
+                sign_in: consents.and_then(|consents| sign_in(consents, server, person?)),
             })
         });
         member.connector = Arc::clone(&pinned) as Arc<dyn Connector>;
         all.push(pinned);
     }
     all
+}
+
+/// Returns how a person signs in to a server, if their browser can show whose it is.
+fn sign_in(
+    consents: &Arc<Consents>,
+    server: &ServedServer,
+    person: &Person,
+) -> Option<PersonSignIn> {
+    let can_ask = consents.can_ask(person);
+    can_ask.then(|| PersonSignIn::new(consents, server, person))
 }
 
 /// Puts policies in front of the members that have one for the client. Those of `before` are reused
@@ -250,7 +271,7 @@ mod tests {
         };
         let settings = AggregateSettings::new(ClientInfo::new("keyway", "0"));
         let owner = (&Principal::SameUser, &Route::All(Vec::new()), None);
-        let _connection = all.connect(servers, owner, settings, None);
-        all.adapt(servers, None);
+        let _connection = all.connect(servers, owner, settings, (None, None));
+        all.adapt(servers, (None, None));
     }
 }

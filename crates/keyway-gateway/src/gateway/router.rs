@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::binding::{Binding, BoundConnection};
 use super::closing_tasks::ClosingTasks;
+use super::consent::Consents;
 use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
@@ -25,6 +26,8 @@ pub(super) struct Router {
     dynamic: DynamicConnections,
     /// Set once, before the first client comes; without it every tool may be called.
     policies: OnceLock<Arc<Policies>>,
+    /// Set once, before the first client comes; without it no person is shown a link.
+    consents: OnceLock<Arc<Consents>>,
     info: ClientInfo,
     pub(super) closing: ClosingTasks,
 }
@@ -35,6 +38,7 @@ impl Router {
             servers: RwLock::new(servers.into_iter().map(Arc::new).collect()),
             dynamic: DynamicConnections::default(),
             policies: OnceLock::new(),
+            consents: OnceLock::new(),
             info,
             closing: ClosingTasks::default(),
         }
@@ -43,6 +47,11 @@ impl Router {
     /// Puts policies in front of the servers.
     pub(super) fn set_policies(&self, policies: Arc<Policies>) {
         let _first = self.policies.set(policies);
+    }
+
+    /// Lets people sign in to servers in their browsers.
+    pub(super) fn set_consents(&self, consents: Arc<Consents>) {
+        let _first = self.consents.set(consents);
     }
 
     /// Returns the policies, if there are any.
@@ -90,7 +99,8 @@ impl Router {
 
     /// Passes the servers as they are now to the dynamic connections.
     pub(super) fn adapt(&self) {
-        self.dynamic.adapt(|| self.servers(), self.policies.get());
+        let rules = (self.policies.get(), self.consents.get());
+        self.dynamic.adapt(|| self.servers(), rules);
     }
 
     /// Opens a connection for a client: to the server itself if it can be used as it is, else to an
@@ -148,10 +158,10 @@ impl Router {
             settings.naming = Naming::Bare;
         }
         let owner = (principal, route, account);
-        let policies = self.policies.get();
+        let rules = (self.policies.get(), self.consents.get());
         let connected = self
             .dynamic
-            .connect(|| self.servers(), owner, settings, policies);
+            .connect(|| self.servers(), owner, settings, rules);
         let (connection, members) = connected;
         BoundConnection {
             connection,
@@ -198,6 +208,9 @@ async fn open(
     account: Option<&AccountPin>,
 ) -> Option<Connection> {
     if let Some(person) = principal.person() {
+        if !server.upstream.is_open_for(person).await {
+            return None;
+        }
         let opened = server.upstream.connect_person(person, account).await;
         return opened.ok().map(|opened| opened.connection);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
+use keyway_auth::oauth::OAuth;
 use keyway_code::Code;
 use keyway_config::names::path_segment;
 use keyway_transport::Connection;
@@ -144,6 +145,25 @@ pub trait Upstream: Connector {
             Code::Forbidden,
             "the server is not for people of other machines",
         ))))
+    }
+
+    /// Says whether a person can talk to the server as it is: it wants no sign-in, or has theirs.
+    ///
+    /// Cancel safety: must be cancel safe; nothing is changed.
+    fn is_open_for<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, bool> {
+        let _ = person;
+        Box::pin(std::future::ready(true))
+    }
+
+    /// Returns the sign-in of a person at the server; `None` if it takes none.
+    ///
+    /// Cancel safety: must be cancel safe; nothing is changed.
+    fn person_sign_in<'a>(
+        &'a self,
+        person: &'a Person,
+    ) -> BoxFuture<'a, Result<Option<OAuth>, ServerProblem>> {
+        let _ = person;
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.

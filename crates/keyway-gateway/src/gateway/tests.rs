@@ -3,6 +3,7 @@
 mod backpressure;
 mod client;
 mod client_session;
+mod consent;
 mod dashboard;
 mod dormant;
 mod down;

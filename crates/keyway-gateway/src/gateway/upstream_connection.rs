@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_auth::{ServerEvent, ServerObserver};
+use keyway_code::State;
 use keyway_transport::{
     Connection, Envelope, Event, EventReceiver, Frame, FrameError, Link, RequestId, TransportError,
 };
@@ -397,6 +398,13 @@ impl UpstreamConnection {
                         Delivery::Response(frame, Some(LOCAL_ERROR)),
                     )
                     .await;
+                }
+                let binding = self.binding.as_ref();
+                if error.state().state == State::NeedsAuth
+                    && binding.is_some_and(Binding::ends_without_sign_in)
+                {
+                    // The next request gets a connection that says where to sign in.
+                    self.link.close().await;
                 }
             }
             _ => {}

@@ -53,6 +53,8 @@ pub struct PeopleSettings {
     pub issuers: Vec<String>,
     /// Where the keys of an issuer are, for one that publishes no metadata.
     pub jwks: BTreeMap<String, String>,
+    /// The clients by which people sign in to their issuers in a browser, by issuer.
+    pub browser_clients: BTreeMap<String, String>,
     /// What `aud` of a token has to hold; the gateway's [resource](PublicAddress::resource) if
     /// absent.
     pub audience: Option<String>,

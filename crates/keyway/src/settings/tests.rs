@@ -202,6 +202,10 @@ fn settings_for_people_that_do_not_fit_are_refused() {
         (people("algorithms = [\"HS256\"]"), "an algorithm is one of"),
         (people("admin_claim = \"groups\""), "go together"),
         (
+            people("browser_clients = { \"https://other.example\" = \"c\" }"),
+            "is not one of `issuers`",
+        ),
+        (
             people("jwks = { \"https://other.example\" = \"https://a.example\" }"),
             "not one of",
         ),

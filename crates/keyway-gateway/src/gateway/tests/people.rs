@@ -11,30 +11,66 @@ use keyway_secret::{Clock, SystemClock};
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::*;
 use crate::people::People;
 
 const ISSUER: &str = "https://idp.example";
-const PUBLIC: &str = "https://gateway.example";
+pub(super) const PUBLIC: &str = "https://gateway.example";
 
 /// An issuer with one key.
 #[derive(Debug)]
 pub(super) struct Idp {
     key: Ed25519KeyPair,
     is_away: bool,
+    /// Who signed in on its page, and the nonce of the request, by code.
+    codes: Mutex<HashMap<String, [String; 2]>>,
 }
 
 impl Idp {
     pub(super) fn new() -> Self {
         let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         let key = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
-        let is_away = false;
-        Self { key, is_away }
+        Self {
+            key,
+            is_away: false,
+            codes: Mutex::default(),
+        }
+    }
+
+    /// Lets a person sign in on a page that a browser was sent to; returns where it is sent back.
+    pub(super) fn sign_in(&self, page: &str, subject: &str) -> String {
+        let page: Url = page.parse().unwrap();
+        assert_eq!(page.host_str(), Some("idp.example"), "{page}");
+        let asked: HashMap<_, _> = page.query_pairs().collect();
+        assert_eq!(asked["client_id"], "keyway-gateway");
+        let mut codes = self.codes.lock().unwrap();
+        let code = format!("code-{}", codes.len());
+        let known = [subject.to_owned(), asked["nonce"].to_string()];
+        codes.insert(code.clone(), known);
+        format!(
+            "{}?code={code}&state={}",
+            asked["redirect_uri"], asked["state"]
+        )
+    }
+
+    /// Redeems a code for an ID token, once.
+    fn redeem(&self, form: &[u8]) -> Option<Value> {
+        let asked: HashMap<_, _> = url::form_urlencoded::parse(form).collect();
+        let known = self.codes.lock().unwrap().remove(&*asked["code"]);
+        let [subject, nonce] = known?;
+        let more = json!({"aud": "keyway-gateway", "nonce": nonce});
+        let token = self.signed("JWT", &subject, more);
+        Some(json!({"access_token": "a", "token_type": "Bearer", "id_token": token}))
     }
 
     /// Returns a token for a person, whose claims are changed.
     pub(super) fn token(&self, subject: &str, changes: Value) -> String {
+        self.signed("at+jwt", subject, changes)
+    }
+
+    fn signed(&self, kind: &str, subject: &str, changes: Value) -> String {
         let now = SystemClock.wall().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap().as_secs();
         let mut claims = json!({
@@ -44,7 +80,7 @@ impl Idp {
         for (name, value) in changes.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        let header = json!({"typ": "at+jwt", "alg": "EdDSA", "kid": "1"});
+        let header = json!({"typ": kind, "alg": "EdDSA", "kid": "1"});
         let text = format!(
             "{}.{}",
             encode(header.to_string()),
@@ -56,9 +92,22 @@ impl Idp {
 }
 
 impl HttpClient for Idp {
-    fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
         let x = encode(self.key.public_key());
         let keys = json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "1", "x": x}]});
+        let metadata = json!({
+            "issuer": ISSUER, "token_endpoint": format!("{ISSUER}/token"),
+            "authorization_endpoint": format!("{ISSUER}/authorize"),
+        });
+        let body = request.body.as_ref();
+        let said = match request.url.path() {
+            "/jwks" => keys,
+            "/token" => {
+                let redeemed = self.redeem(body.unwrap().expose());
+                redeemed.unwrap_or_else(|| json!({"error": "invalid_grant"}))
+            }
+            _ => metadata,
+        };
         let answer = if self.is_away {
             Err(HttpFailure::Timeout {
                 host: "idp.example".to_owned(),
@@ -66,7 +115,7 @@ impl HttpClient for Idp {
                 sent: true,
             })
         } else {
-            let body = Secret::new(keys.to_string().into_bytes());
+            let body = Secret::new(said.to_string().into_bytes());
             Ok(HttpResponse::new(200, http::HeaderMap::new(), body))
         };
         Box::pin(std::future::ready(answer))
@@ -108,6 +157,7 @@ fn people_by(idp: &Arc<Idp>, clock: Arc<dyn Clock>) -> Arc<People> {
     ));
     let issuer = Issuer::new(ISSUER, Arc::clone(idp) as _).unwrap();
     let issuer = issuer.with_jwks("https://idp.example/jwks").unwrap();
+    let issuer = issuer.with_browser_client("keyway-gateway");
     let verifier = AccessTokenVerifier::new(rules, vec![issuer], Arc::clone(&clock));
     let public = settings.gateway.public.unwrap();
     Arc::new(People::new(&public, verifier, clock))

@@ -74,6 +74,11 @@ pub(super) fn people(table: &mut Table, found: &mut Found<'_>) -> PeopleSettings
         let message = format!("`jwks` names `{other}`, which is not one of `issuers`");
         found.refuse(table, message);
     }
+    let browser_clients = table.map("browser_clients").unwrap_or_default();
+    if let Some(other) = browser_clients.keys().find(|name| !issuers.contains(name)) {
+        let message = format!("`browser_clients` names `{other}`, which is not one of `issuers`");
+        found.refuse(table, message);
+    }
     let mut algorithms = Vec::new();
     for name in table.texts("algorithms").unwrap_or_default() {
         match Algorithm::from_word(&name) {
@@ -87,6 +92,7 @@ pub(super) fn people(table: &mut Table, found: &mut Found<'_>) -> PeopleSettings
     PeopleSettings {
         issuers,
         jwks,
+        browser_clients,
         audience: table.text("audience"),
         algorithms,
         scopes: table.texts("scopes").unwrap_or_default(),

@@ -66,6 +66,12 @@ pub(super) const PEOPLE: Section = Section {
             "Where the keys of an issuer are, for one that publishes no metadata",
         ),
         key(
+            "browser_clients",
+            Kind::Map,
+            "{ \"https://login.example\" = \"keyway-gateway\" }",
+            "The client at an issuer by which people show in their browser who they are, before they sign in to a server: one without a secret, with `public_url` and `/oauth/callback` as its redirect address. Without it an admin signs people in",
+        ),
+        key(
             "audience",
             Kind::Text,
             "\"api://keyway\"",
