@@ -5,6 +5,7 @@
 //! one client is one connection to a server, as on pipes, and bytes pass through. Neither token is
 //! sent to servers.
 
+mod admission;
 mod batch;
 mod binding;
 mod client_message;
@@ -52,7 +53,7 @@ pub use keyway_transport::{ListenError, Listener, serve};
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::consent::Consents;
 use self::guard::Door;
-use self::limits::{Limits, Message, Permits, TooMuch};
+use self::limits::Limits;
 use self::look_requests::{AwaitedLooks, LookRequests};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
@@ -65,7 +66,6 @@ pub use self::sealed_session::SessionKey;
 pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
-use self::upstream_connection::UpstreamConnection;
 use crate::control::Control;
 use crate::people::People;
 use crate::timeouts::MAINTENANCE_INTERVAL;
@@ -516,39 +516,6 @@ impl Gateway {
         reply
     }
 
-    /// Counts a message towards the limits of its client and, if that is known, of its server.
-    fn admit(
-        &self,
-        message: &ClientMessage,
-        envelope: &Envelope<'_>,
-    ) -> Result<Arc<Permits>, TooMuch> {
-        let counted = counted(message, envelope);
-        let permits = self.limits.admit(&message.principal, counted)?;
-        if let Some(server) = message.route.only() {
-            let server = (&*server.plugin, &*server.name);
-            self.limits.admit_to(&permits, server, counted)?;
-        }
-        Ok(Arc::new(permits))
-    }
-
-    /// Counts a message to all servers towards the limit of the one that it names.
-    fn admit_named(
-        &self,
-        message: &ClientMessage,
-        envelope: &Envelope<'_>,
-        connection: &UpstreamConnection,
-    ) -> Result<(), TooMuch> {
-        let (Some(permits), None) = (&message.permits, message.route.only()) else {
-            return Ok(());
-        };
-        let target = || RequestTarget::of(envelope.method.as_deref()?, envelope.params?.get());
-        let Some((plugin, name)) = target().and_then(|target| connection.server_of(&target)) else {
-            return Ok(());
-        };
-        let counted = counted(message, envelope);
-        self.limits.admit_to(permits, (&plugin, &name), counted)
-    }
-
     /// Records a request; notifications and answers are not recorded.
     fn begin(
         &self,
@@ -573,13 +540,6 @@ impl Gateway {
         let target = served.is_none().then(target).flatten();
         let recorder = recorder.with_target(target);
         Some(Arc::new(recorder.with_request(&message.frame)))
-    }
-}
-
-fn counted(message: &ClientMessage, envelope: &Envelope<'_>) -> Message {
-    Message {
-        bytes: message.frame.bytes().len(),
-        is_request: envelope.method.is_some() && envelope.id().is_some(),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod recording;
 pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;
+pub mod team;
 mod timeouts;
 pub mod traces;
 

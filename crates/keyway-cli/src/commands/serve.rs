@@ -19,15 +19,13 @@ use keyway_dashboard::administration::Administration;
 use keyway_gateway::control::Control;
 use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
-    Gateway, ListenError, Listener, ServedServer, SessionKey, expect_many_connections, serve,
+    Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
 };
-use keyway_gateway::lazy_server::PersonStores;
 use keyway_gateway::local_backend::LocalBackend;
-use keyway_gateway::people::People;
 use keyway_gateway::public_listener;
 use keyway_gateway::recording::Recording;
 use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
-use keyway_gateway::{SHUTDOWN_TIMEOUT, address, database_watch, shared_gateway, sharing};
+use keyway_gateway::{SHUTDOWN_TIMEOUT, address, database_watch, shared_gateway, sharing, team};
 use keyway_policy::{Policies, TokenStore, TokenUses};
 use keyway_secret::printable;
 use tokio::io::AsyncReadExt as _;
@@ -215,14 +213,6 @@ fn public_address(host: &Host) -> Option<&PublicAddress> {
     public.filter(|_| settings.people.is_some())
 }
 
-/// Returns the key of session ids: of the database, if gateways share one.
-fn session_key(vault: &Vault, database: Option<&Database>) -> Result<Option<SessionKey>, CliError> {
-    match database {
-        Some(database) => Ok(Some(database.session_key()?)),
-        None => Ok(SessionKey::kept_in(vault)),
-    }
-}
-
 /// Lets the people of the settings in, limits how much clients may ask, and shares sessions with
 /// other gateways.
 fn for_team(
@@ -233,16 +223,8 @@ fn for_team(
 ) -> Result<Gateway, CliError> {
     let gateway = gateway
         .with_limits(host.settings().gateway.limits)
-        .with_session_key(session_key(vault, database)?);
-    Ok(match People::of(&host.settings().gateway, host.http())? {
-        Some(people) => match host.accounts() {
-            Some(accounts) => {
-                gateway.with_people_and_consent(Arc::new(people), accounts.one_time_store())
-            }
-            None => gateway.with_people(Arc::new(people)),
-        },
-        None => gateway,
-    })
+        .with_session_key(team::session_key(vault, database)?);
+    Ok(team::with_people(gateway, host)?)
 }
 
 /// Makes the control API of this gateway.
@@ -317,11 +299,7 @@ impl Serve {
             }
         });
         serving_context.process_facts = settings::around().into();
-        serving_context.person_stores = database.cloned().map(|database| {
-            PersonStores::new(move |person| {
-                database.person_stores(person.issuer(), person.subject())
-            })
-        });
+        serving_context.person_stores = database.map(team::person_stores);
         Ok(serving_context)
     }
 
