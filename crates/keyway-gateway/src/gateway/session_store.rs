@@ -15,6 +15,7 @@
 
 use http::StatusCode;
 use keyway::settings::LimitSettings;
+use keyway::store::seal::Context;
 use keyway_secret::Secret;
 use keyway_transport::Reply;
 use std::collections::{HashMap, VecDeque};
@@ -42,8 +43,8 @@ pub(super) struct SessionStore(Mutex<Entries>);
 struct Entries {
     sessions: HashMap<Box<str>, Arc<StoredSession>>,
     pools: HashMap<PoolKey, Arc<ConnectionPool>>,
-    /// The ids of sessions that their clients ended, the newest last.
-    ended: VecDeque<Box<str>>,
+    /// Digests of the ids of sessions that have ended, the newest last.
+    ended: VecDeque<[u8; 32]>,
     /// How many a client, and all clients of a server together, may have beside our own limits.
     limits: LimitSettings,
 }
@@ -172,19 +173,17 @@ impl SessionStore {
         self.lock().sessions.values().any(is_it)
     }
 
-    /// Forgets a session for good: its id is not taken up again here.
+    /// Forgets a session for good.
     pub(super) fn remove(&self, id: &str) {
         let mut entries = self.lock();
         entries.sessions.remove(id);
-        if entries.ended.len() >= MAX_ENDED {
-            entries.ended.pop_front();
-        }
-        entries.ended.push_back(id.into());
+        entries.end(id);
     }
 
-    /// Says whether a client has ended a session of this id here.
+    /// Says whether a session of this id has ended here: by its client, with its entry or approval, or
+    /// because it was idle. It is not taken up again.
     pub(super) fn has_ended(&self, id: &str) -> bool {
-        self.lock().ended.iter().any(|ended| **ended == *id)
+        self.lock().ended.contains(&digest_of(id))
     }
 
     /// Returns the pool of a principal for a route, made if there is none.
@@ -269,10 +268,15 @@ impl SessionStore {
         (session.owner == principal.id() && session.route == *route).then_some(session)
     }
 
+    /// Takes sessions out for good.
     fn take(&self, which: impl Fn(&StoredSession) -> bool) -> Vec<Arc<StoredSession>> {
         let mut entries = self.lock();
         let taken = entries.sessions.extract_if(|_, session| which(session));
-        taken.map(|(_, session)| session).collect()
+        let taken: Vec<_> = taken.collect();
+        for (id, _) in &taken {
+            entries.end(id);
+        }
+        taken.into_iter().map(|(_, session)| session).collect()
     }
 
     fn sessions(&self) -> Vec<Arc<StoredSession>> {
@@ -293,6 +297,14 @@ impl SessionStore {
 }
 
 impl Entries {
+    /// Notes that a session has ended.
+    fn end(&mut self, id: &str) {
+        if self.ended.len() >= MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(digest_of(id));
+    }
+
     /// Our own user may have all sessions of a kind, others a quarter of them. Returns whose are
     /// too many.
     fn shortage(
@@ -340,6 +352,11 @@ impl Entries {
         let longest = idle.max_by_key(|(_, idle)| *idle);
         longest.map(|(id, _)| id.clone())
     }
+}
+
+/// A sealed id is long.
+fn digest_of(id: &str) -> [u8; 32] {
+    Context::new("id of a session that ended").text(id).digest()
 }
 
 /// Whose sessions are as many as they may be.
@@ -425,5 +442,5 @@ impl SessionKind {
 
 const MAX_STREAMABLE: usize = 4096;
 const MAX_SSE: usize = 1024;
-/// About a megabyte of ids.
-const MAX_ENDED: usize = 512;
+/// Twice as many as there can be sessions, in 256 KiB.
+const MAX_ENDED: usize = 2 * MAX_STREAMABLE;
