@@ -21,7 +21,8 @@ use crate::signals::{self, Told};
 
 /// Why nothing was read.
 #[derive(Debug, Error)]
-pub(crate) enum AskError {
+#[non_exhaustive]
+pub enum AskError {
     /// The terminal cannot be used.
     #[error("cannot ask on the terminal")]
     Terminal(#[from] io::Error),
@@ -39,7 +40,7 @@ pub(crate) enum AskError {
 /// # Errors
 ///
 /// Returns what is wrong with the terminal or with the line.
-pub(crate) fn ask(question: &str) -> Result<Option<Secret<String>>, AskError> {
+pub fn ask(question: &str) -> Result<Option<Secret<String>>, AskError> {
     let terminal = OpenOptions::new().read(true).write(true).open(TERMINAL)?;
     // Without signals, Ctrl-C arrives here instead of ending the process while nothing is shown.
     let unwanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
@@ -56,7 +57,7 @@ pub(crate) fn ask(question: &str) -> Result<Option<Secret<String>>, AskError> {
 }
 
 /// Says something to the person who is being asked; without a terminal it is lost.
-pub(crate) fn tell(text: &str) {
+pub fn tell(text: &str) {
     if let Ok(mut terminal) = OpenOptions::new().write(true).open(TERMINAL) {
         drop(terminal.write_all(format!("{text}\n").as_bytes()));
     }
@@ -69,7 +70,9 @@ pub(crate) fn tell(text: &str) {
 /// # Errors
 ///
 /// Returns [`AskError::TooLong`] for a line that is; the next call reads what follows it.
-pub(crate) async fn pasted() -> Result<Option<Secret<String>>, AskError> {
+///
+/// Cancel safety: a line that is read after the future was dropped is lost.
+pub async fn pasted() -> Result<Option<Secret<String>>, AskError> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     // A thread of its own: nothing waits for one that sits in a read when the command ends.
     drop(std::thread::Builder::new().spawn(move || {
@@ -102,7 +105,7 @@ fn read_pasted(input: &mut impl BufRead) -> Result<Option<Secret<String>>, AskEr
 
 /// A terminal that shows nothing of what is typed, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Hidden {
+pub struct Hidden {
     screen: Arc<Screen>,
     /// Closed from the other side when another part of the process handles a signal.
     told: UnixStream,
@@ -118,7 +121,7 @@ struct Screen {
 impl Hidden {
     /// Hides what is typed into standard input; `None` if it is not a terminal, or hides it
     /// already.
-    pub(crate) fn input() -> Option<Self> {
+    pub fn input() -> Option<Self> {
         let terminal = io::stdin().as_fd().try_clone_to_owned().ok()?;
         let hidden = Self::new(terminal.into(), LocalModes::ECHO, OptionalActions::Now).ok()?;
         let was_shown = hidden.screen.before.local_modes.contains(LocalModes::ECHO);
@@ -185,7 +188,7 @@ impl Screen {
 }
 
 /// Shows again what is typed, because the process ends here.
-pub(crate) fn show_again() {
+pub fn show_again() {
     // The thread that panicked may hold the lock.
     if let Ok(screens) = SCREENS.try_lock() {
         screens.iter().rev().for_each(|screen| screen.show());

@@ -14,14 +14,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Every Ctrl-C since this was made; none is lost between two looks.
 #[derive(Debug)]
-pub(crate) struct Interrupts {
+pub struct Interrupts {
     signal: Option<Signal>,
     _waiter: SignalWaiter,
 }
 
 impl Interrupts {
     /// Listens from now on: the process is not ended by it any more.
-    pub(crate) fn listen() -> Self {
+    pub fn listen() -> Self {
         let kind = SignalKind::interrupt();
         let _waiter = SignalWaiter::start(kind);
         let signal = signal(kind).ok();
@@ -30,7 +30,9 @@ impl Interrupts {
     }
 
     /// Waits for the next.
-    pub(crate) async fn next(&mut self) {
+    ///
+    /// Cancel safety: a signal that was not returned is returned by the next call.
+    pub async fn next(&mut self) {
         match &mut self.signal {
             Some(signal) => drop(signal.recv().await),
             None => std::future::pending().await,
@@ -46,21 +48,49 @@ impl Drop for Interrupts {
     }
 }
 
+/// A signal that ends a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EndingSignal {
+    /// SIGINT, which a terminal sends for Ctrl-C.
+    Interrupt,
+    /// SIGTERM, from clients and service managers.
+    Terminate,
+    /// SIGHUP: the terminal was closed.
+    Hangup,
+    /// SIGQUIT, which a terminal sends for Ctrl-\.
+    Quit,
+}
+
+impl EndingSignal {
+    fn kind(self) -> SignalKind {
+        match self {
+            Self::Interrupt => SignalKind::interrupt(),
+            Self::Terminate => SignalKind::terminate(),
+            Self::Hangup => SignalKind::hangup(),
+            Self::Quit => SignalKind::quit(),
+        }
+    }
+}
+
 /// Waits for any signal that ends a process: Ctrl-C if the command does not take it for something
 /// else, the end of the terminal, and what clients and service managers send.
-pub(crate) async fn ended() -> SignalKind {
+///
+/// Cancel safety: dropping the future loses no signal that came before and was not returned, but
+/// the signals stay handled: unlike before the call, none ends the process by itself.
+pub async fn ended() -> EndingSignal {
     // In no particular order: each ends the process.
     tokio::select! {
-        () = interrupted_for_good() => SignalKind::interrupt(),
-        () = received(SignalKind::terminate()) => SignalKind::terminate(),
-        () = received(SignalKind::hangup()) => SignalKind::hangup(),
-        () = received(SignalKind::quit()) => SignalKind::quit(),
+        () = interrupted_for_good() => EndingSignal::Interrupt,
+        () = received(SignalKind::terminate()) => EndingSignal::Terminate,
+        () = received(SignalKind::hangup()) => EndingSignal::Hangup,
+        () = received(SignalKind::quit()) => EndingSignal::Quit,
     }
 }
 
 /// Returns how many signals this process was told to end by so far, cancelled calls and prompts
 /// included.
-pub(crate) fn heard() -> usize {
+pub fn heard() -> usize {
     HEARD.load(Ordering::Relaxed)
 }
 
@@ -73,8 +103,8 @@ fn count() {
     clippy::exit,
     reason = "this is what the signal would have done, had it not been listened to"
 )]
-pub(crate) fn exit_after(signal: SignalKind) -> ! {
-    process::exit(BY_SIGNAL.saturating_add(signal.as_raw_value()))
+pub fn exit_after(signal: EndingSignal) -> ! {
+    process::exit(BY_SIGNAL.saturating_add(signal.kind().as_raw_value()))
 }
 
 /// Waits for a Ctrl-C that no part of the command waits for: cancelling a call or a prompt comes
@@ -129,7 +159,7 @@ pub(crate) fn watch(told: fn(Told)) -> io::Result<()> {
 
 /// Lets a write that exceeds the limit on the size of files (`ulimit -f`) fail, so that it is
 /// reported: without a handler the system ends the process without a word.
-pub(crate) fn survive_file_limit() {
+pub fn survive_file_limit() {
     if getrlimit(Resource::Fsize).current.is_none() {
         return;
     }
@@ -146,25 +176,25 @@ fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
-    let kind = runtime.block_on(async {
+    let signal = runtime.block_on(async {
         let [mut interrupt, mut terminate, mut hangup, mut quit] = all()?;
         ready();
         loop {
             // In no particular order: of two signals at once the other comes with the next turn.
-            let kind = tokio::select! {
-                _ = interrupt.recv() => SignalKind::interrupt(),
-                _ = terminate.recv() => SignalKind::terminate(),
-                _ = hangup.recv() => SignalKind::hangup(),
-                _ = quit.recv() => SignalKind::quit(),
+            let signal = tokio::select! {
+                _ = interrupt.recv() => EndingSignal::Interrupt,
+                _ = terminate.recv() => EndingSignal::Terminate,
+                _ = hangup.recv() => EndingSignal::Hangup,
+                _ = quit.recv() => EndingSignal::Quit,
             };
-            if !lock().contains(&kind) {
-                return io::Result::Ok(kind);
+            if !lock().contains(&signal.kind()) {
+                return io::Result::Ok(signal);
             }
             told(Told::ByOthers);
         }
     })?;
     told(Told::ToEndNow);
-    exit_after(kind)
+    exit_after(signal)
 }
 
 fn all() -> io::Result<[Signal; 4]> {
