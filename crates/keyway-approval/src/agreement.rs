@@ -14,6 +14,13 @@ impl Agreement {
         Self(question)
     }
 
+    /// The same for the people of a gateway: programs of the entry may run for each of them.
+    #[must_use]
+    pub const fn for_people(mut self) -> Self {
+        self.0.is_for_people = true;
+        self
+    }
+
     /// Returns what was agreed to.
     #[must_use]
     pub const fn question(&self) -> &Question {

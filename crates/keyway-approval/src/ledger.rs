@@ -1,49 +1,73 @@
-//! The approvals that a person gave, sealed in the vault so that no plugin can write one.
+//! The approvals that a person gave, sealed where no plugin can write one.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use keyway_vault::{Namespace, Record, Vault, VaultError};
+use keyway_store::{StoreError, ValueStore};
+#[cfg(feature = "vault")]
+use keyway_vault::{Namespace, Vault, VaultError};
 
 use crate::agreement::Agreement;
 use crate::manifest::Manifest;
 use crate::places::Places;
 use crate::record::Approval;
 
-/// The approvals in one vault.
-#[derive(Debug)]
+/// The approvals of one profile in one store.
 pub struct Ledger<'a> {
-    vault: &'a Vault,
-    namespace: Namespace,
+    approvals: Box<dyn ValueStore + 'a>,
     /// The files of approvals, one by one: large, and read only where they differ.
-    files: Namespace,
+    files: Option<Box<dyn ValueStore + 'a>>,
     profile: String,
     home: Option<PathBuf>,
 }
 
+impl fmt::Debug for Ledger<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Ledger");
+        shown
+            .field("profile", &self.profile)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<'a> Ledger<'a> {
-    /// Opens the ledger of a profile. A plugin below `home` is known by its place there, so that a
-    /// home that moved keeps its approvals.
+    /// Opens the ledger of a profile in a vault. A plugin below `home` is known by its place there, so
+    /// that a home that moved keeps its approvals.
     ///
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be used.
+    #[cfg(feature = "vault")]
     pub fn new(vault: &'a Vault, profile: &str, home: Option<PathBuf>) -> Result<Self, VaultError> {
         Ok(Self {
-            vault,
-            namespace: Namespace::new("trust")?,
-            files: Namespace::new("trust-files")?,
+            approvals: Box::new(vault.sealed(Namespace::new("trust")?)),
+            files: Some(Box::new(vault.sealed(Namespace::new("trust-files")?))),
             profile: profile.to_owned(),
             home,
         })
+    }
+
+    /// Opens the ledger of a profile in a store of its own, which keeps no list of files.
+    #[must_use]
+    pub fn in_values(
+        values: Box<dyn ValueStore + 'a>,
+        profile: &str,
+        home: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            approvals: values,
+            files: None,
+            profile: profile.to_owned(),
+            home,
+        }
     }
 
     /// Returns what was approved for an entry, whether or not it still fits.
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be read, or the record was tampered with.
-    pub fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, VaultError> {
-        let sealed = self.vault.sealed(self.namespace.clone());
+    /// Returns why the store cannot be read: a record was tampered with, for one.
+    pub fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, StoreError> {
         let [key, earlier] = self.keys(source, server);
         // Outside of the home both are the same.
         let is_one = key == earlier;
@@ -51,8 +75,8 @@ impl<'a> Ledger<'a> {
             .iter()
             .flatten()
         {
-            if let Some(record) = sealed.get(key)? {
-                return Ok(Approval::from_bytes(record.value.expose()));
+            if let Some(value) = self.approvals.get(key)? {
+                return Ok(Approval::from_bytes(value.expose()));
             }
         }
         Ok(None)
@@ -63,10 +87,13 @@ impl<'a> Ledger<'a> {
     /// # Errors
     ///
     /// As [`Self::find`].
-    pub fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, VaultError> {
+    pub fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, StoreError> {
+        let Some(files) = &self.files else {
+            return Ok(None);
+        };
         let [key, _] = self.keys(source, server);
-        let record = self.vault.sealed(self.files.clone()).get(&key)?;
-        Ok(record.and_then(|record| Manifest::from_bytes(record.value.expose())))
+        let found = files.get(&key)?;
+        Ok(found.and_then(|value| Manifest::from_bytes(value.expose())))
     }
 
     /// Records an approval; what was approved of the same entry for other values of the person's
@@ -74,31 +101,30 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn approve(&self, agreement: &Agreement) -> Result<(), VaultError> {
+    /// Returns why the store cannot be written.
+    pub fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
         let question = agreement.question();
         let (source, server) = (&question.source, &question.server);
         let earlier = self.find(source, server)?;
+        let [key, _] = self.keys(source, server);
         // The files first: without them the approval still counts, and only reads more.
-        if let Some(files) = question.files.manifest() {
-            let [key, _] = self.keys(source, server);
-            let sealed = self.vault.sealed(self.files.clone());
-            sealed.put(&key, &files.to_bytes())?;
+        if let (Some(files), Some(manifest)) = (&self.files, question.files.manifest()) {
+            files.put(&key, &manifest.to_bytes())?;
         }
-        self.put(source, &Approval::beside(question, earlier))
+        let approval = Approval::beside(question, earlier);
+        self.approvals.put(&key, &approval.to_bytes())
     }
 
     /// Takes an approval back; returns whether there was one.
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn revoke(&self, source: &Path, server: &str) -> Result<bool, VaultError> {
+    /// Returns why the store cannot be written.
+    pub fn revoke(&self, source: &Path, server: &str) -> Result<bool, StoreError> {
         let existed = self.find(source, server)?.is_some();
         if existed {
             for key in self.keys(source, server) {
-                self.vault.sealed(self.namespace.clone()).delete(&key)?;
-                self.vault.sealed(self.files.clone()).delete(&key)?;
+                self.delete(&key)?;
             }
         }
         Ok(existed)
@@ -111,12 +137,11 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be read or written.
-    pub fn revoke_all(&self) -> Result<usize, VaultError> {
+    /// Returns why the store cannot be read or written.
+    pub fn revoke_all(&self) -> Result<usize, StoreError> {
         let rows = self.rows()?;
         for (key, _) in &rows {
-            self.vault.sealed(self.namespace.clone()).delete(key)?;
-            self.vault.sealed(self.files.clone()).delete(key)?;
+            self.delete(key)?;
         }
         Ok(rows.len())
     }
@@ -125,25 +150,26 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be read, or a record was tampered with.
-    pub fn list(&self) -> Result<Vec<Approval>, VaultError> {
-        let rows = self.rows()?;
-        let approval = |record: &Record| Approval::from_bytes(record.value.expose());
-        let approvals = rows.iter().filter_map(|(_, record)| approval(record));
-        Ok(approvals.collect())
+    /// Returns why the store cannot be read: a record was tampered with, for one.
+    pub fn list(&self) -> Result<Vec<Approval>, StoreError> {
+        let rows = self.rows()?.into_iter();
+        Ok(rows.filter_map(|(_, approval)| approval).collect())
     }
 
-    fn rows(&self) -> Result<Vec<(String, Record)>, VaultError> {
-        let mut rows = self.vault.sealed(self.namespace.clone()).read_all()?;
+    fn rows(&self) -> Result<Vec<(String, Option<Approval>)>, StoreError> {
         let of_profile = format!("{}\n", self.profile);
-        rows.retain(|(key, _)| key.starts_with(&of_profile));
-        Ok(rows)
+        let all = self.approvals.all()?.into_iter();
+        let own = all.filter(|(key, _)| key.starts_with(&of_profile));
+        Ok(own
+            .map(|(key, value)| (key, Approval::from_bytes(value.expose())))
+            .collect())
     }
 
-    fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {
-        let [key, _] = self.keys(source, &approval.server);
-        let sealed = self.vault.sealed(self.namespace.clone());
-        sealed.put(&key, &approval.to_bytes())?;
+    fn delete(&self, key: &str) -> Result<(), StoreError> {
+        self.approvals.delete(key)?;
+        if let Some(files) = &self.files {
+            files.delete(key)?;
+        }
         Ok(())
     }
 

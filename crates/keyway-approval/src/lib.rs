@@ -25,7 +25,6 @@ mod hash;
 mod hidden;
 mod inline_code;
 mod json;
-#[cfg(feature = "vault")]
 mod ledger;
 mod link;
 mod manifest;
@@ -37,6 +36,7 @@ pub mod program_start;
 mod program_words;
 mod record;
 mod sandbox;
+mod shared;
 mod store;
 mod text;
 mod timeouts;
@@ -70,12 +70,12 @@ pub use self::digest::Digest;
 pub use self::fact::{Fact, FactKind};
 pub use self::facts::{needs_approval, runs_program};
 pub use self::files::Files;
-#[cfg(feature = "vault")]
 pub use self::ledger::Ledger;
 pub use self::manifest::{FileChange, Manifest};
 pub use self::owner::Owner;
 pub use self::record::Approval;
 pub use self::sandbox::{Sandbox, ServerConfinement, is_from};
+pub use self::shared::{PersonApprovals, SharedApprovals};
 pub use self::store::ApprovalStore;
 
 /// What a person is asked about one entry.
@@ -103,6 +103,8 @@ pub struct Question {
     confinement: Option<Confinement>,
     /// Confined because the person answered so, whatever `config.toml` says.
     is_confined_by_answer: bool,
+    /// An admin says that its programs may run for the people of a gateway.
+    is_for_people: bool,
     /// The part that the plugin decides, whatever the person's variables say.
     of_plugin: Digest,
 }
@@ -247,6 +249,7 @@ impl Question {
             protection: None,
             confinement: line.is_some().then(|| confinement.clone()),
             is_confined_by_answer: false,
+            is_for_people: false,
         };
         Some(question.with_earlier_grants(store))
     }
@@ -288,6 +291,12 @@ impl Question {
     pub fn compared_with(mut self, store: &dyn ApprovalStore) -> Self {
         self.changes = Changes::since(&self, store);
         self
+    }
+
+    /// Returns the digest of the part that the plugin decides, whatever the person's variables say.
+    #[must_use]
+    pub const fn plugin_digest(&self) -> &Digest {
+        &self.of_plugin
     }
 
     /// Returns the command line that would run, if any.

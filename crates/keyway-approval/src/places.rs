@@ -49,7 +49,6 @@ impl Places<'_> {
     }
 
     /// Returns where the plugin is, seen from the person's home.
-    #[cfg(feature = "vault")]
     pub(crate) fn source(root: &Path, home: Option<&Path>) -> String {
         let below = home
             .filter(|home| home.components().nth(1).is_some())

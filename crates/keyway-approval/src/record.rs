@@ -38,6 +38,8 @@ struct ApprovedState {
     digest: String,
     /// The part that the plugin decides.
     of_plugin: String,
+    /// Its programs may run for the people of a gateway.
+    for_people: bool,
     facts: Vec<Fact>,
     /// The stamp and the digest of the plugin's files.
     tree: Option<(String, String)>,
@@ -72,10 +74,15 @@ impl Approval {
         let of_plugin = question.of_plugin.to_string();
         let digest = question.digest.to_string();
         let was_covered = before.covers(&question.digest);
+        let was_for_people = before.is_for_people(question);
         let keeps = |state: &ApprovedState| state.of_plugin == of_plugin && state.digest != digest;
         let mut states: Vec<ApprovedState> = before.states.into_iter().filter(keeps).collect();
         let surplus = states.len().saturating_sub(MOST_STATES - 1);
         states.drain(..surplus);
+        // Asked again, programs stay allowed: only taking the approval back ends that.
+        for state in &mut approval.states {
+            state.for_people |= was_for_people;
+        }
         states.append(&mut approval.states);
         // Asked again, it stays confined: only taking the approval back ends that.
         let is_confined = |it: &Confinement| it.profile == SandboxProfile::Confine;
@@ -96,6 +103,41 @@ impl Approval {
     pub fn covers(&self, digest: &Digest) -> bool {
         let digest = digest.to_string();
         self.states.iter().any(|state| state.digest == digest)
+    }
+
+    /// Says whether the programs of the entry, as it is now, may run for the people of a gateway.
+    #[must_use]
+    pub fn is_for_people(&self, question: &Question) -> bool {
+        let digest = question.digest.to_string();
+        let mut states = self.states.iter();
+        states.any(|state| state.for_people && state.digest == digest)
+    }
+
+    /// The same with what one person approved beside it. Nothing of that is for programs.
+    #[must_use]
+    pub(crate) fn with_own(mut self, own: Self) -> Self {
+        let mut states = own.states;
+        for state in &mut states {
+            state.for_people = false;
+        }
+        // First, so that what was approved here stays what is known of the plugin's files.
+        states.append(&mut self.states);
+        self.states = states;
+        self
+    }
+
+    /// Says whether both approve the same, whatever they know of when files were written.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        let without_stamps = |approval: &Self| {
+            let mut approval = approval.clone();
+            for state in &mut approval.states {
+                state.tree = None;
+                state.named = None;
+            }
+            // What a store keeps: cautions, for one, are made for every question.
+            approval.to_bytes()
+        };
+        without_stamps(self) == without_stamps(other)
     }
 
     /// Says whether the plugin's files are what was approved, and have been rewritten since.
@@ -191,6 +233,7 @@ impl ApprovedState {
         Self {
             digest: question.digest.to_string(),
             of_plugin: question.of_plugin.to_string(),
+            for_people: question.is_for_people,
             facts: question.facts.clone(),
             tree: tree.map(|it| (to_hex(&it.stamp), to_hex(&it.content))),
             named: Some(question.files.beside_tree()),
@@ -219,6 +262,8 @@ struct Stored {
 struct StoredState {
     digest: String,
     of_plugin: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    for_people: bool,
     facts: Vec<StoredFact>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tree: Option<(String, String)>,
@@ -243,6 +288,7 @@ impl StoredState {
         let ApprovedState {
             digest,
             of_plugin,
+            for_people,
             facts,
             tree,
             named,
@@ -250,6 +296,7 @@ impl StoredState {
         Self {
             digest: digest.clone(),
             of_plugin: of_plugin.clone(),
+            for_people: *for_people,
             facts: facts.iter().map(StoredFact::of).collect(),
             tree: tree.clone(),
             named: named.clone(),
@@ -260,6 +307,7 @@ impl StoredState {
         let Self {
             digest,
             of_plugin,
+            for_people,
             facts,
             tree,
             named,
@@ -267,6 +315,7 @@ impl StoredState {
         Some(ApprovedState {
             digest,
             of_plugin,
+            for_people,
             facts: facts
                 .into_iter()
                 .map(StoredFact::read)

@@ -6,6 +6,7 @@
 mod covered;
 mod decisions;
 mod paths;
+mod shared;
 
 use std::collections::HashMap;
 use std::io::Write as _;

@@ -29,6 +29,7 @@ mod probe;
 mod record_name;
 mod redirect_address;
 mod refresh;
+mod refresh_traffic;
 mod registered_clients;
 mod registration;
 mod renewal_status;
@@ -57,6 +58,9 @@ pub use self::binding::SignInBinding;
 pub use self::carried::settle;
 pub use self::engine::{Ports, Server, SignInStores};
 pub use self::exchange::exchange;
+pub use self::refresh_traffic::{
+    IssuerCounts, RefreshCounts, RefreshLimit, RefreshLimits, RefreshOutcome, RefreshTraffic,
+};
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;

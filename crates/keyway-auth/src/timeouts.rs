@@ -16,10 +16,19 @@ pub(crate) const DEVICE_POLL_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) const DEVICE_POLL_MIN_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) const DEVICE_POLL_MAX_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Between two looks at the ceiling of an issuer, by the renewal whose turn is next.
+pub(crate) const CEILING_MIN_WAIT: Duration = Duration::from_millis(1);
+pub(crate) const CEILING_MAX_WAIT: Duration = Duration::from_millis(250);
+/// How much longer such a wait is at most, by chance.
+pub(crate) const CEILING_MAX_JITTER: Duration = Duration::from_millis(250);
+
 /// How long a caller waits for a refresh, here or in another process.
 pub(crate) const CALLER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the answer of a token endpoint is waited for, of the time in which the process runs.
 pub(crate) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Until when after its claim a refresh token whose answer was lost is sent again at once. Periods of
+/// grace are seconds; a server that was silent for longer is left alone.
+pub(crate) const LOST_ANSWER_REPEAT_WITHIN: Duration = Duration::from_secs(10);
 /// How long connecting may take before that, whatever the client allows.
 pub(crate) const CONNECT_ALLOWANCE: Duration = Duration::from_secs(30);
 /// In such steps that time is counted.

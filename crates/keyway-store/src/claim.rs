@@ -111,6 +111,8 @@ pub enum RejectionCause {
     AnswerLost,
     /// A process died between sending this token and storing the next.
     ProcessDied,
+    /// The store was restored from a backup, and the token may have been used since.
+    Restored,
 }
 
 impl RejectionCause {
@@ -134,6 +136,9 @@ impl RejectionCause {
             Self::Server => None,
             Self::AnswerLost => Some(
                 "an answer of its token endpoint was lost on the way, and the new token with it",
+            ),
+            Self::Restored => Some(
+                "the database was restored from a backup, and this token may have been used since",
             ),
             Self::ProcessDied => {
                 Some("a process was stopped while it renewed it, and the new token is lost")

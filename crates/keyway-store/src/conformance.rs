@@ -2,13 +2,15 @@
 //!
 //! [`grant_store_conformance`](crate::grant_store_conformance) turns those about [`GrantStore`] into
 //! tests. Each gets an empty store of its own; a handle that is dropped stands for a process that
-//! died. [`record_is_replaced_and_deleted_by_name`], [`document_is_found_until_its_lifetime_ends`] and
-//! [`one_time_value_is_taken_once_and_in_time`] are called with an empty store.
+//! died. [`record_is_replaced_and_deleted_by_name`], [`document_is_found_until_its_lifetime_ends`],
+//! [`one_time_value_is_taken_once_and_in_time`] and those about values are called with an empty
+//! store.
 
 mod claims;
 mod records;
 mod refresh_model;
 mod sign_ins;
+mod values;
 
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use crate::time::Generation;
 pub use self::claims::*;
 pub use self::records::*;
 pub use self::sign_ins::*;
+pub use self::values::*;
 
 /// Takes every step that the model of the refresh protocol knows on a store of this kind, and
 /// compares the answers; the model itself is explored by the tests of this crate.

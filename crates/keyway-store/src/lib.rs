@@ -2,9 +2,9 @@
 //!
 //! `keyway-auth` depends on this crate only; `keyway-vault` implements it with SQLite. A host that
 //! keeps secrets elsewhere (a team's database, an operating system service) implements
-//! [`GrantStore`], [`RecordStore`] and [`DocumentCache`] itself, and [`OneTimeStore`] if it serves
-//! people. The feature `conformance` has the
-//! tests that such an implementation must pass.
+//! [`GrantStore`], [`RecordStore`] and [`DocumentCache`] itself, and [`OneTimeStore`] and
+//! [`ValueStore`] if it serves people. The feature `conformance` has the tests that such an
+//! implementation must pass.
 //!
 //! All calls block; async callers run them on a blocking thread.
 //!
@@ -54,6 +54,7 @@ mod records;
 #[cfg(feature = "seal")]
 pub mod seal;
 mod time;
+mod values;
 
 pub use self::claim::{
     Claim, ClaimId, Claimed, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId, RejectionCause,
@@ -64,3 +65,4 @@ pub use self::grant_store::{ChangeFeed, Deleted, GrantStore, StoppedUsers, UseMa
 pub use self::key::GrantKey;
 pub use self::records::{DocumentCache, OneTimeStore, RecordStore};
 pub use self::time::{Generation, Timestamp};
+pub use self::values::{NamedValue, ValueStore};

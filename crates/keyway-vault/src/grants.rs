@@ -16,7 +16,7 @@ pub(crate) use self::outdated::{Known, known, mark_outdated};
 pub(crate) use self::row::{END_CLAIM, NAMESPACE};
 #[cfg(test)]
 pub(crate) use self::sqlite::fill;
-pub(crate) use self::sqlite::{is_good, put_in, take_out};
+pub(crate) use self::sqlite::{all, is_good, put_in, take_out};
 
 #[cfg(test)]
 pub(crate) use self::tests::hold_open;

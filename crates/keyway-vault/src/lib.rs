@@ -92,6 +92,6 @@ pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Sta
 #[doc(hidden)]
 pub use self::store::{PageRow, PageValue, Tree, rows_of_pages};
 pub use self::timeouts::{KEYRING_TIME_LIMIT, MOVE_LIFETIME};
-pub use self::transfer::{Move, MovedGrant, SealedGrant, TransferKey};
+pub use self::transfer::{Migration, Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -16,6 +16,7 @@
 //! resulting key, bound to its end.
 
 mod grant;
+mod migration;
 mod seal;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use blake2::{Blake2b256, Digest as _};
 use crate::error::TransferFault;
 
 pub use self::grant::{Move, MovedGrant};
+pub use self::migration::Migration;
 
 /// The public half of a vault's key pair for moved sign-ins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -283,6 +283,14 @@ pub enum OAuthError {
         /// How long this caller has waited.
         seconds: u64,
     },
+    /// The renewal has to wait until others at the same issuer are done.
+    #[error("the renewal waits for its turn for {seconds} seconds: too many are due at `{issuer}`")]
+    RenewalQueued {
+        /// The issuer.
+        issuer: String,
+        /// How long this caller has waited.
+        seconds: u64,
+    },
     /// The authorization server asked to be left alone for a while.
     #[error("the token endpoint asked to wait {seconds} more seconds")]
     RenewalPostponed {

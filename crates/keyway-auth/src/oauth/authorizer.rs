@@ -225,7 +225,7 @@ impl OAuth {
             let Some(grant) = inner.engine.grant.read().await? else {
                 return Err(OAuthError::sign_in_required(SignInCause::Never));
             };
-            match inner.renewed(&grant, &Cause::Refused(None)).await? {
+            match inner.renewed(&grant, Cause::Refused(None)).await? {
                 Ok(_) => Ok(()),
                 Err(RenewalFailure::SignIn(cause)) => Err(OAuthError::sign_in_required(cause)),
                 Err(RenewalFailure::Rejected { issuer, cause }) => {
@@ -256,7 +256,7 @@ impl OAuth {
         let renewed = self.0.owned(move |inner| async move {
             match inner.engine.grant.read().await? {
                 Some(grant) if grant.generation == generation => {
-                    inner.renewed(&grant, &Cause::Expiry).await.map(drop)
+                    inner.renewed(&grant, Cause::Takeover).await.map(drop)
                 }
                 _ => Ok(()),
             }
@@ -395,7 +395,14 @@ impl OAuth {
 impl Authorizer for OAuth {
     fn cached(&self) -> Option<Arc<Credential>> {
         let inner = &self.0;
-        let found = inner.lock().cached(inner.engine.clock.monotonic());
+        let (found, is_held) = {
+            let memory = inner.lock();
+            let found = memory.cached(inner.engine.clock.monotonic());
+            (found, memory.held.is_some())
+        };
+        if is_held && !matches!(found, Availability::None) {
+            inner.engine.traffic.hit();
+        }
         match found {
             Availability::Fresh(credential) => Some(credential),
             Availability::DueForRenewal(credential) => {
@@ -411,6 +418,7 @@ impl Authorizer for OAuth {
             match self.cached() {
                 Some(credential) => Ok(credential),
                 None => {
+                    self.0.engine.traffic.miss();
                     // Another request may have started a sign-in, which is waited for no longer here
                     // than there.
                     let obtained = self.0.owned(|inner| async move { inner.load().await });

@@ -13,6 +13,7 @@ use super::dpop::Nonces;
 use super::grant_access::GrantAccess;
 use super::metadata_cache::MetadataCache;
 use super::person::Person;
+use super::refresh_traffic::RefreshTraffic;
 use super::registered_clients::RegisteredClients;
 use super::renewal_status::RenewalStatus;
 use super::replaced_tokens::ReplacedTokens;
@@ -77,6 +78,9 @@ pub struct Ports {
     /// What renewals are handed to so that they survive the end of this process; without it they
     /// run here.
     pub carrier: Option<Arc<dyn ExchangeCarrier>>,
+    /// What all sign-ins of a host share about their renewals; by default this one has its own, and
+    /// no ceiling.
+    pub traffic: Arc<RefreshTraffic>,
 }
 
 impl Ports {
@@ -105,6 +109,7 @@ impl Ports {
             observer: ServerObserver::default(),
             account_pin: None,
             carrier: None,
+            traffic: Arc::default(),
         }
     }
 }
@@ -158,6 +163,7 @@ pub(super) struct OAuthEngine {
     pub(super) observer: ServerObserver,
     pub(super) account_pin: Option<AccountPin>,
     pub(super) carrier: Option<Arc<dyn ExchangeCarrier>>,
+    pub(super) traffic: Arc<RefreshTraffic>,
     pub(super) wire: Wire,
     /// What a renewal is waiting for, while there is one.
     pub(super) renewal: RenewalStatus,
@@ -184,6 +190,7 @@ impl OAuthEngine {
             observer,
             account_pin,
             carrier,
+            traffic,
         } = ports;
         let key = server.key.clone();
         let wire = Wire::new(
@@ -214,6 +221,7 @@ impl OAuthEngine {
             observer,
             account_pin,
             carrier,
+            traffic,
             wire,
             renewal: RenewalStatus::default(),
         }

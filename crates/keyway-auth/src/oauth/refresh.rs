@@ -16,6 +16,7 @@
 mod carrying;
 mod claiming;
 mod commit;
+mod counting;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,8 +31,9 @@ use super::discovery::{configured, is_issuers_word, resource_metadata, server_me
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata_cache::CachePolicy;
+use super::refresh_traffic::Slot;
 use super::renewal_status::RenewalStage;
-use super::rotation::SentToken;
+use super::rotation::{Rotation, SentToken};
 use super::scope::Scopes;
 use super::settings::{Endpoints, RefreshScope};
 use super::sign_in::is_outdated;
@@ -42,16 +44,22 @@ use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown
 use crate::observer::{ServerEvent, Topic};
 use crate::ports::{CarriedExchange, ExchangeCarrier, HttpFailure};
 use crate::timeouts::{
-    CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
+    CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, LOST_ANSWER_REPEAT_WITHIN,
+    REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
 };
 
 pub(super) use self::carrying::settle;
+use self::counting::{count_outcome, issuer_of};
 
 /// Why a sign-in is renewed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Cause {
-    /// Its time is over, or nearly.
+    /// Its time is over soon; no caller waits.
+    Ahead(Slot),
+    /// Its time is over.
     Expiry,
+    /// A process died while it was renewing it, or this one has to try again at once.
+    Takeover,
     /// The server refused it, and may have said where its metadata is.
     Refused(Option<String>),
 }
@@ -86,10 +94,22 @@ impl OAuthEngine {
     /// Renews `seen`, or adopts what another process made of it.
     ///
     /// Runs to its end in a task of its own; callers give up waiting, never the renewal.
-    pub(super) async fn renew(&self, seen: &Grant, cause: &Cause) -> Result<Renewed, OAuthError> {
+    pub(super) async fn renew(&self, seen: &Grant, cause: Cause) -> Result<Renewed, OAuthError> {
+        let issuer = issuer_of(seen);
+        let renewed = self.renew_at(&issuer, seen, cause).await;
+        count_outcome(&self.traffic.of(&issuer), &renewed);
+        renewed
+    }
+
+    async fn renew_at(
+        &self,
+        issuer: &str,
+        seen: &Grant,
+        mut cause: Cause,
+    ) -> Result<Renewed, OAuthError> {
         let mut carrier = self.carrier.as_deref();
         loop {
-            let claim = match self.claim_or_wait(seen).await? {
+            let claim = match self.claim_or_wait(seen, issuer, &mut cause).await? {
                 ClaimStep::Ours(claim) => claim,
                 ClaimStep::Moved => {
                     let line = "another process renewed the token; taking it over";
@@ -99,16 +119,28 @@ impl OAuthEngine {
                 ClaimStep::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
                 ClaimStep::NotRenewable => return self.ended().await,
             };
-            self.observer.note(Topic::OAuth, || why(cause).to_owned());
-            let outcome = self.redeem(seen, cause, &claim, carrier).await;
+            self.observer.note(Topic::OAuth, || why(&cause).to_owned());
+            let outcome = self.redeem(seen, &cause, &claim, carrier).await;
             self.renewal.end();
             match outcome {
                 Ok(Some(renewed)) => return Ok(renewed),
-                // Whatever kept it from being sent, the next try depends on nothing but us.
-                Ok(None) => carrier = None,
+                // Whatever kept it from being sent, the next try depends on nothing but us. It does not
+                // wait for the ceiling: a token whose answer was lost is taken again for seconds only.
+                Ok(None) => {
+                    carrier = None;
+                    cause = Cause::Takeover;
+                }
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Says whether a token whose answer was lost just now is worth sending again at once: servers
+    /// with a grace period take it, for seconds. By the next use that may be over.
+    async fn may_be_graced(&self, issuer: &str, claim: &OwnClaim) -> bool {
+        !claim.is_repeated()
+            && self.age(claim) <= LOST_ANSWER_REPEAT_WITHIN
+            && self.rotations.get(issuer).await != Rotation::Strict
     }
 
     /// Returns what is stored now, as what this process or another made.
@@ -138,7 +170,11 @@ impl OAuthEngine {
     ) -> Result<Option<Renewed>, OAuthError> {
         let outcome = self.redeem_claimed(seen, cause, claim, carrier).await;
         match &outcome {
-            Ok(Some(Renewed::Rejected { .. })) => {
+            Ok(Some(Renewed::SignIn(cause))) => {
+                self.traffic.of(&issuer_of(seen)).ended_with(cause);
+            }
+            Ok(Some(Renewed::Rejected { cause, .. })) => {
+                self.traffic.of(&issuer_of(seen)).must_sign_in_again(*cause);
                 let code = Code::RefreshFailed;
                 self.observer.emit(ServerEvent::RefreshFailed { code });
             }
@@ -152,7 +188,8 @@ impl OAuthEngine {
     }
 
     /// Sends the refresh token and stores the answer; `None` if the claim was given back unused,
-    /// because the carrier did not take it or not enough of it was left.
+    /// because the carrier did not take it or not enough of it was left, or if the connection was lost
+    /// and the token is worth sending once more.
     async fn redeem_claimed(
         &self,
         seen: &Grant,
@@ -195,11 +232,19 @@ impl OAuthEngine {
         self.renewal.enter(RenewalStage::Exchange {
             host: shown(details.token_endpoint.host_str().unwrap_or_default()),
         });
+        let in_flight = self.traffic.of(&details.issuer).begin();
         let (new_details, asked) = self.ask_wherever(&claimed, carried.as_ref()).await;
+        drop(in_flight);
         // On an error the carrier is dropped without a word, and settles what could not be settled
         // here.
+        let is_cut = asked.as_ref().is_err_and(is_connection_lost);
         let outcome = self.settle(&claimed, &new_details, asked).await?;
         end(carried).await;
+        if is_cut && self.may_be_graced(&details.issuer, claim).await {
+            let line = "the answer was lost; sending the refresh token once more";
+            self.observer.note(Topic::OAuth, || line.to_owned());
+            return Ok(None);
+        }
         outcome.map(Some)
     }
 
@@ -297,6 +342,7 @@ impl OAuthEngine {
         // meanwhile.
         match futures_lite::future::or(self.moved(&details), late).await {
             Some(details) if self.clock.monotonic() <= last_start(claim) => {
+                self.traffic.turn_in_advance(&details.issuer, &*self.clock);
                 let asked = self.ask(&details, claim, carried).await;
                 (details, asked)
             }
@@ -413,8 +459,19 @@ fn last_start(claim: &OwnClaim) -> Instant {
 
 const fn why(cause: &Cause) -> &'static str {
     match cause {
-        Cause::Expiry => "renewing the token, which expires soon or has expired",
+        Cause::Ahead(_) | Cause::Expiry => "renewing the token, which expires soon or has expired",
+        Cause::Takeover => "renewing the token, which was being renewed before",
         Cause::Refused(_) => "renewing the token, which was refused",
+    }
+}
+
+/// Says whether a request was sent and the connection lost before its answer, whoever lost it.
+const fn is_connection_lost(error: &OAuthError) -> bool {
+    match error {
+        OAuthError::Http { failure, .. } => {
+            matches!(failure, HttpFailure::Unreachable { sent: true, .. })
+        }
+        _ => false,
     }
 }
 

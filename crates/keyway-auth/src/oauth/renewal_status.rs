@@ -11,10 +11,12 @@ pub(super) struct RenewalStatus(Mutex<Option<RenewalStage>>);
 /// How far a renewal is.
 ///
 /// ```text
-///   (none) ── request sent ──▶ Exchange ── answer ──▶ Commit ── stored ──▶ (none)
+///   (none) ── Queued ── request sent ──▶ Exchange ── answer ──▶ Commit ── stored ──▶ (none)
 /// ```
 #[derive(Debug, Clone)]
 pub(super) enum RenewalStage {
+    /// Its turn has not come: more renewals are due than the issuer is asked for at once.
+    Queued { issuer: String },
     /// The refresh token was sent, and its answer is awaited.
     Exchange { host: String },
     /// The answer is there, and the store does not take it yet.
@@ -33,6 +35,7 @@ impl RenewalStatus {
     /// Returns what to tell a caller that has waited long enough; `None` if nothing is under way.
     pub(super) fn slow(&self, seconds: u64) -> Option<OAuthError> {
         Some(match self.lock().clone()? {
+            RenewalStage::Queued { issuer } => OAuthError::RenewalQueued { issuer, seconds },
             RenewalStage::Exchange { host } => OAuthError::RenewalSlow { host, seconds },
             RenewalStage::Commit { failure } => *failure,
         })

@@ -1,7 +1,9 @@
-//! Signing out: revoke where that is possible, delete in any case (RFC 7009).
+//! Signing out: delete, then revoke where that is possible (RFC 7009).
 //!
-//! A refresh token that lives on at a server that could not be told is not forgotten: it stays
-//! sealed beside the sign-in, where no session uses it, and the next sign-out revokes it.
+//! The store comes first: a sign-out that it refuses leaves the sign-in as it was, here and at the
+//! server. A refresh token that the server could not be told of, because it is away or our process
+//! died, is not forgotten: it stays sealed beside the sign-in, where no session uses it, and the next
+//! sign-out revokes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,38 +86,9 @@ impl OAuthEngine {
         };
         // Their sessions end with a token that still counts.
         let mut users = self.stop_users(STOP_USERS_TIMEOUT).await;
-        let claim = ending.claim();
-        let current = match ending {
-            StoredGrant::Known(grant, claimed) => match Details::decode(grant.details.expose()) {
-                Some(details) => {
-                    let refresh = claimed.as_ref().map(|claimed| &claimed.refresh);
-                    self.revoke(&details, refresh, &grant.access).await
-                }
-                None => Revocation::of(Revoked::Refused),
-            },
-            StoredGrant::Renewing(grant, refresh) => {
-                match Details::decode(grant.details.expose()) {
-                    Some(details) => self.revoke_renewing(&details, refresh, &grant.access).await,
-                    None => Revocation::of(Revoked::Refused),
-                }
-            }
-            // What cannot be read can at least be got rid of.
-            StoredGrant::Unreadable | StoredGrant::Absent => Revocation::of(Revoked::Refused),
-        };
-        let ended = current.and(self.revoke_replaced(&replaced).await);
-        if !ended.live.is_empty() {
-            // Before the grant is deleted: from then on this is the only copy.
-            self.replaced_tokens.set(ended.live.clone()).await;
-        }
-        let deleted = self.grant.with(|store, key| store.delete(key).map(drop));
-        let deleted = deleted.await;
-        if let (Err(_), Some(claim)) = (&deleted, claim) {
-            // What is still there must not keep other processes waiting.
-            let release = |store: &dyn GrantStore, key: &GrantKey, claim| store.release(key, claim);
-            self.end_claim(claim, release).await.ok();
-        }
-        deleted?;
-        // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
+        self.delete_signed_out(&ending, &replaced).await?;
+        let ended = self.revoke_signed_out(&ending).await;
+        let ended = ended.and(self.revoke_replaced(&replaced).await);
         self.replaced_tokens.set(ended.live.clone()).await;
         self.required_scopes.clear().await;
         // A process that started in between has read what is deleted now.
@@ -130,6 +103,48 @@ impl OAuthEngine {
             pending: ended.live.len(),
             users,
         })
+    }
+
+    /// Deletes the grant. Its refresh token is stored with the replaced ones before, so that it can be
+    /// revoked by the next sign-out if this process dies before it has told the server.
+    async fn delete_signed_out(
+        &self,
+        ending: &StoredGrant,
+        replaced: &[ReplacedToken],
+    ) -> Result<(), OAuthError> {
+        if let Some(token) = ending.token_to_revoke() {
+            let tokens = replaced.iter().cloned().chain([token]).collect();
+            self.replaced_tokens.set(tokens).await;
+        }
+        let deleted = self.grant.with(|store, key| store.delete(key).map(drop));
+        let Err(error) = deleted.await else {
+            return Ok(());
+        };
+        self.replaced_tokens.set(replaced.to_vec()).await;
+        if let Some(claim) = ending.claim() {
+            // What is still there must not keep other processes waiting.
+            let release = |store: &dyn GrantStore, key: &GrantKey, claim| store.release(key, claim);
+            self.end_claim(claim, release).await.ok();
+        }
+        Err(error)
+    }
+
+    /// Tells the server that the tokens of a grant, which is deleted by now, do not count any more.
+    async fn revoke_signed_out(&self, ending: &StoredGrant) -> Revocation {
+        let (StoredGrant::Known(grant, _) | StoredGrant::Renewing(grant, _)) = ending else {
+            // What cannot be read can at least be got rid of.
+            return Revocation::of(Revoked::Refused);
+        };
+        let Some(details) = Details::decode(grant.details.expose()) else {
+            return Revocation::of(Revoked::Refused);
+        };
+        let refresh = ending.refresh_token();
+        match ending {
+            StoredGrant::Renewing(..) => {
+                self.revoke_renewing(&details, refresh, &grant.access).await
+            }
+            _ => self.revoke(&details, refresh, &grant.access).await,
+        }
     }
 
     /// Asks all processes that use the sign-in to stop. One that cannot be asked finds out later.
@@ -194,16 +209,16 @@ impl OAuthEngine {
     async fn revoke_renewing(
         &self,
         details: &Details,
-        refresh: Option<Secret<String>>,
+        refresh: Option<&Secret<String>>,
         access: &Secret<String>,
     ) -> Revocation {
-        let revoked = self.revoke(details, refresh.as_ref(), access).await.revoked;
+        let revoked = self.revoke(details, refresh, access).await.revoked;
         if matches!(revoked, Revoked::NotOffered | Revoked::NoProof) {
             return Revocation::of(revoked);
         }
         let again = refresh.map(|refresh| ReplacedToken {
             details: details.clone(),
-            refresh: Some(refresh),
+            refresh: Some(refresh.clone()),
         });
         Revocation {
             live: again.into_iter().collect(),
@@ -342,6 +357,28 @@ impl StoredGrant {
             Self::Known(_, Some(claimed)) => Some(claimed.claim),
             _ => None,
         }
+    }
+
+    const fn refresh_token(&self) -> Option<&Secret<String>> {
+        match self {
+            Self::Known(_, Some(claimed)) => Some(&claimed.refresh),
+            Self::Renewing(_, Some(refresh)) => Some(refresh),
+            _ => None,
+        }
+    }
+
+    /// Returns its refresh token with what a revocation needs, if the server takes revocations.
+    fn token_to_revoke(&self) -> Option<ReplacedToken> {
+        let refresh = self.refresh_token()?;
+        let (Self::Known(grant, _) | Self::Renewing(grant, _)) = self else {
+            return None;
+        };
+        let details = Details::decode(grant.details.expose())?;
+        details.revocation_endpoint.as_ref()?;
+        Some(ReplacedToken {
+            details,
+            refresh: Some(refresh.clone()),
+        })
     }
 }
 

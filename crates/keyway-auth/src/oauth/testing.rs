@@ -20,7 +20,7 @@ use keyway_vault::{Folders, KeySources, Vault};
 use tempfile::TempDir;
 use url::Url;
 
-use super::{AccountPin, OAuth, OAuthError, Ports, PromptPolicy, Server, Settings};
+use super::{AccountPin, OAuth, OAuthError, Ports, PromptPolicy, RefreshTraffic, Server, Settings};
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::observer::ServerObserver;
@@ -58,6 +58,7 @@ pub(crate) struct Kit {
     pub(crate) observer: ServerObserver,
     pub(crate) account_pin: Option<AccountPin>,
     pub(crate) carrier: Option<Arc<dyn ExchangeCarrier>>,
+    pub(crate) traffic: Arc<RefreshTraffic>,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -84,6 +85,7 @@ impl Kit {
             observer: ServerObserver::default(),
             account_pin: None,
             carrier: None,
+            traffic: Arc::default(),
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -131,6 +133,7 @@ impl Kit {
             observer: self.observer.clone(),
             account_pin: self.account_pin.clone(),
             carrier: self.carrier.clone(),
+            traffic: self.traffic.clone(),
         }
     }
 

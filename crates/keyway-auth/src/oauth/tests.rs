@@ -4,6 +4,7 @@
 mod answers;
 mod bodies;
 mod carrying;
+mod ceiling;
 mod claims;
 mod client_codes;
 mod clients;

@@ -254,16 +254,21 @@ impl GrantStore for Vault {
     }
 
     fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError> {
-        self.read_scope("list sign-ins", |scope| {
-            let (mut all, problems) = list::summaries(scope)?;
-            if let Some(problem) = problems.into_iter().next() {
-                return Err(problem);
-            }
-            all.retain(|summary| summary.grant.profile() == profile);
-            Ok(all)
-        })
-        .map_err(Into::into)
+        let mut all = all(self)?;
+        all.retain(|summary| summary.grant.profile() == profile);
+        Ok(all)
     }
+}
+
+/// Lists the sign-ins of all profiles.
+pub(crate) fn all(vault: &Vault) -> Result<Vec<GrantSummary>, VaultError> {
+    vault.read_scope("list sign-ins", |scope| {
+        let (all, problems) = list::summaries(scope)?;
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(all),
+        }
+    })
 }
 
 impl Vault {

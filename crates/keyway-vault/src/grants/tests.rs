@@ -43,6 +43,17 @@ fn sealed_rows_are_a_record_store_a_document_cache_and_a_one_time_store() {
     conformance::one_time_value_is_taken_once_and_in_time(&rows("one-time")).unwrap();
 }
 
+#[test]
+fn sealed_rows_are_a_store_of_values_apart_by_namespace() {
+    let home = Home::new();
+    let vault = home.open();
+    let rows = |name| vault.sealed(crate::Namespace::new(name).unwrap());
+    conformance::value_is_listed_replaced_and_deleted_by_name(&rows("env")).unwrap();
+    conformance::values_of_one_owner_are_not_those_of_another([&rows("ada"), &rows("bob")])
+        .unwrap();
+    conformance::of_values_stored_at_once_one_is_left_and_whole(&rows("at-once")).unwrap();
+}
+
 const LONG: Duration = Duration::from_secs(600);
 
 fn grant() -> GrantKey {

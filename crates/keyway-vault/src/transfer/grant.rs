@@ -43,7 +43,7 @@ impl<'a> Move<'a> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MovedGrant {
-    /// The fingerprint of the key that it was sealed for.
+    /// The fingerprint of the key that it was sealed for, or the address of the database that has it.
     pub fingerprint: String,
     /// When it left, by the store's clock.
     pub at: Timestamp,
@@ -149,10 +149,17 @@ impl Vault {
     /// Returns [`VaultError::Corrupt`] if the record of it was tampered with.
     pub fn moved_grant(&self, grant: &GrantKey) -> Result<Option<MovedGrant>, VaultError> {
         let records = self.records(MOVED)?;
-        self.read_scope("read an entry", |scope| {
+        let moved = self.read_scope("read an entry", |scope| {
             let found = records.get_in(scope, &grant.index())?;
             let now = scope.now()?;
             Ok(found.and_then(|found| MovedGrant::decode(found.value.expose(), now)))
+        })?;
+        // The last move counts.
+        let migrated = self.migrated_to(grant)?;
+        let later = |migrated: &MovedGrant| moved.as_ref().is_none_or(|it| it.at <= migrated.at);
+        Ok(match migrated {
+            Some(migrated) if later(&migrated) => Some(migrated),
+            _ => moved,
         })
     }
 
@@ -205,7 +212,7 @@ impl Vault {
 
     /// Makes sure that no other process redeems the refresh token while it moves; tells the
     /// generation that is to move.
-    fn claim_to_move(&self, grant: &GrantKey) -> Result<Option<Generation>, VaultError> {
+    pub(super) fn claim_to_move(&self, grant: &GrantKey) -> Result<Option<Generation>, VaultError> {
         let Some(stored) = self.read(grant)? else {
             return Ok(None);
         };
@@ -303,7 +310,7 @@ const PRIVATE: &str = "private";
 const MOVED: &str = "moved";
 const IMPORTED: &str = "imported";
 /// How often the sign-in may be renewed by others meanwhile before it is given up.
-const GENERATIONS: usize = 3;
+pub(super) const GENERATIONS: usize = 3;
 
 /// Seals a sign-in with an end of the test's choice.
 #[cfg(test)]

@@ -56,7 +56,9 @@ impl OAuthError {
             Self::IdentityRefused { .. } => Code::IdentityRefused,
             Self::GrantRejected { .. } => Code::RefreshFailed,
             // The sign-in is there: nothing of this asks for a new one.
-            Self::RenewalBusy { .. } | Self::RenewalSlow { .. } => Code::NetworkError,
+            Self::RenewalBusy { .. } | Self::RenewalSlow { .. } | Self::RenewalQueued { .. } => {
+                Code::NetworkError
+            }
             Self::RenewalPostponed { .. } => Code::AuthorizationServerError,
             Self::RefreshUnanswered { .. } => Code::RefreshUnanswered,
             Self::OtherAccount => Code::OtherAccount,
@@ -77,6 +79,7 @@ impl OAuthError {
             Self::Status { status, .. } => matches!(*status, 408 | 429 | 500..=599),
             Self::RenewalBusy { .. }
             | Self::RenewalSlow { .. }
+            | Self::RenewalQueued { .. }
             | Self::RenewalPostponed { .. }
             | Self::StoreUnreachable { .. }
             | Self::RefreshUnanswered { .. } => true,
@@ -128,6 +131,9 @@ impl OAuthError {
             }
             Self::RenewalSlow { .. } => {
                 "the request continues, and its answer will be stored; try again in a moment"
+            }
+            Self::RenewalQueued { .. } => {
+                "nothing was lost; try again in a moment, or set `refreshes_per_second` of the issuer"
             }
             Self::RenewalPostponed { .. } => "nothing was lost; try again after that",
             Self::MixUp { .. }
@@ -216,6 +222,9 @@ const fn rejection_hint(cause: RejectionCause) -> Option<&'static str> {
         ),
         RejectionCause::AnswerLost => Some(
             "an earlier answer of the token endpoint was lost on the way, and the new token with it; sign in again: keyway login SERVER",
+        ),
+        RejectionCause::Restored => Some(
+            "the database was restored from a backup, and this sign-in may have been renewed since; sign in again: keyway login SERVER",
         ),
         _ => None,
     }

@@ -101,7 +101,7 @@ impl Inner {
         } else if is_renewable(&held.grant) {
             self.may_renew()?;
             let cause = Cause::Refused(trigger.metadata.clone());
-            match self.renewed(&held.grant, &cause).await? {
+            match self.renewed(&held.grant, cause).await? {
                 Ok(credential) => return Ok(Verdict::Retry(credential)),
                 Err(lost) => self.lost(lost).await?,
             }

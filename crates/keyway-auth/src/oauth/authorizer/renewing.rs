@@ -34,9 +34,12 @@ impl Inner {
         };
         let inner = Arc::clone(self);
         self.engine.tasks.spawn(Box::pin(async move {
+            // Before the decision: callers whose token ends meanwhile renew it themselves, and come
+            // first.
+            let slot = inner.engine.slot_ahead(&grant).await;
             let _turn = inner.deciding.lock_arc().await;
             // What fails here is tried again before the token ends, and told then.
-            let renewed = inner.renewed(&grant, &Cause::Expiry).await;
+            let renewed = inner.renewed(&grant, Cause::Ahead(slot)).await;
             let mut memory = inner.lock();
             if let Ok(Err(_)) = renewed {
                 memory.let_end(&grant);
@@ -69,7 +72,7 @@ impl Inner {
         if let Some(error) = self.lock().renewals.recent(now) {
             return Err(error);
         }
-        match self.renewed(&grant, &Cause::Expiry).await? {
+        match self.renewed(&grant, Cause::Expiry).await? {
             Ok(credential) => Ok(credential),
             Err(lost) => {
                 let cause = self.lost(lost).await?;
@@ -102,7 +105,7 @@ impl Inner {
     pub(super) async fn renewed(
         &self,
         grant: &Grant,
-        cause: &Cause,
+        cause: Cause,
     ) -> Result<Result<Arc<Credential>, RenewalFailure>, OAuthError> {
         match self.engine.renew(grant, cause).await {
             Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),

@@ -12,6 +12,8 @@ use keyway_store::{
 use crate::error::{OAuthError, RejectionCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
+use crate::oauth::refresh::Cause;
+use crate::oauth::refresh::counting::ClaimWait;
 use crate::oauth::rotation::Rotation;
 use crate::timeouts::{
     CALLER_TIMEOUT, CLAIM_POLL_INTERVAL, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME,
@@ -80,18 +82,34 @@ impl OwnClaim {
 }
 
 impl OAuthEngine {
-    /// Claims the generation that was seen; while another process holds it, waits for what that
-    /// process stores.
-    pub(super) async fn claim_or_wait(&self, seen: &Grant) -> Result<ClaimStep, OAuthError> {
-        let started = self.clock.monotonic();
+    /// Claims the generation that was seen, when a token request to its issuer is due; while another
+    /// process holds it, waits for what that process stores.
+    pub(super) async fn claim_or_wait(
+        &self,
+        seen: &Grant,
+        issuer: &str,
+        cause: &mut Cause,
+    ) -> Result<ClaimStep, OAuthError> {
+        let mut wait = ClaimWait::new(&self.clock, self.traffic.of(issuer));
         loop {
+            let slot = self.slot(issuer, cause).await;
             let (owner, is_overdue) = match self.claim(seen).await? {
-                ClaimAnswer::Ours(claim) => return self.unless_postponed(claim).await,
+                ClaimAnswer::Ours(claim) => {
+                    let step = self.unless_postponed(claim).await?;
+                    slot.spend();
+                    if matches!(cause, Cause::Takeover) {
+                        self.traffic.turn_in_advance(issuer, &*self.clock);
+                    }
+                    return Ok(step);
+                }
                 ClaimAnswer::Moved => return Ok(ClaimStep::Moved),
                 ClaimAnswer::NotRenewable => return Ok(ClaimStep::NotRenewable),
                 ClaimAnswer::Absent => return Ok(ClaimStep::Absent),
                 ClaimAnswer::Held { owner, is_overdue } => (owner, is_overdue),
             };
+            // It is for a request that will perhaps not be sent.
+            drop(slot);
+            let started = wait.begin();
             // A dead owner is noticed by claiming again; what a living one stores, by reading.
             for _ in 0..READS_PER_CLAIM {
                 if self.clock.monotonic().duration_since(started) > CALLER_TIMEOUT {

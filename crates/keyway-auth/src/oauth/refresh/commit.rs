@@ -24,7 +24,11 @@ impl OAuthEngine {
         issued: &Issued,
     ) -> Result<Renewed, OAuthError> {
         let new = renewed_tokens(claimed, details, issued);
-        match self.store(claimed.generation, &new, claimed.claim).await? {
+        let committed = self.store(claimed.generation, &new, claimed.claim).await?;
+        if matches!(committed, Commit::Superseded { .. }) {
+            self.traffic.of(&details.issuer).superseded();
+        }
+        match committed {
             // Signed out meanwhile: nothing is stored against a person's will, and no other process
             // knows the new refresh token, so it is revoked here.
             Commit::Superseded { current: None } => {

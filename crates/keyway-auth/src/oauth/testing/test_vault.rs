@@ -21,6 +21,7 @@ pub(crate) struct TestVault {
     vault: Vault,
     clock: Arc<ManualClock>,
     locked: AtomicU32,
+    locked_at_delete: AtomicU32,
     rows_locked: AtomicBool,
     is_away: AtomicBool,
     spoilt: AtomicBool,
@@ -33,6 +34,7 @@ impl TestVault {
             vault,
             clock,
             locked: AtomicU32::new(0),
+            locked_at_delete: AtomicU32::new(0),
             rows_locked: AtomicBool::new(false),
             is_away: AtomicBool::new(false),
             spoilt: AtomicBool::new(false),
@@ -43,6 +45,11 @@ impl TestVault {
     /// Answers the next writes as a store does that others keep locked.
     pub(crate) fn lock(&self, writes: u32) {
         self.locked.store(writes, Ordering::SeqCst);
+    }
+
+    /// Is locked from the next deletion of a grant on, for so many writes.
+    pub(crate) fn lock_at_delete(&self, writes: u32) {
+        self.locked_at_delete.store(writes, Ordering::SeqCst);
     }
 
     /// Lets nothing be written but the journal, or all again.
@@ -256,6 +263,10 @@ impl GrantStore for TestVault {
     }
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
+        let writes = self.locked_at_delete.swap(0, Ordering::SeqCst);
+        if writes > 0 {
+            self.lock(writes);
+        }
         self.check()?;
         self.vault.delete(grant)
     }

@@ -1,6 +1,7 @@
 //! Whose turn it is: claims of the living and the dead, and a store that cannot be written to.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keyway_code::Code;
@@ -9,7 +10,7 @@ use keyway_store::{Claim, Commit, GrantState, GrantStore as _, Tokens};
 use super::{eventually, is_a_chain, redeemed, refused};
 use crate::Authorizer as _;
 use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN, cause};
-use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
+use crate::oauth::{OAuthError, PromptPolicy, RejectionCause, Revoked, replaced_tokens_record};
 
 #[test]
 fn c6_rule_5_without_a_claim_nothing_is_redeemed() {
@@ -373,18 +374,16 @@ fn process_does_not_end_before_a_new_sign_in_is_stored() {
     eventually("the process may end", || !kit.tasks.is_held());
 }
 
-/// Whether it succeeds or not, no process has to wait for it afterwards.
+/// Whether it succeeds or not, no process has to wait for it afterwards, and the server is told of
+/// nothing that is still stored.
 #[test]
 fn sign_out_that_cannot_delete_leaves_no_claim() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
-    let shelf = kit.shelf.clone();
-    kit.world.answer(REVOKE, move |_| {
-        shelf.lock(12);
-        Reply::raw(200, "")
-    });
+    kit.shelf.lock_at_delete(12);
     kit.clock.let_pass(500);
     kit.run(oauth.sign_out()).unwrap_err();
+    assert!(kit.world.seen(REVOKE).is_empty());
     let generation = kit.stored().unwrap().generation;
     let other = kit.other_shelf();
     eventually("it is given back", || {
@@ -392,6 +391,42 @@ fn sign_out_that_cannot_delete_leaves_no_claim() {
         let claim = other.claim(&kit.key, generation, Duration::from_secs(1));
         matches!(claim.unwrap(), Claim::Claimed(_))
     });
+}
+
+#[test]
+fn sign_out_that_cannot_delete_leaves_the_sign_in_as_it_was() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.shelf.lock_at_delete(12);
+    kit.clock.let_pass(500);
+    kit.run(oauth.sign_out()).unwrap_err();
+    kit.shelf.lock(0);
+    kit.run(kit.oauth().renew()).unwrap();
+    assert_eq!(kit.stored_access(), "at-2");
+    is_a_chain(&kit);
+    // And nothing of it is left over for the next one.
+    let ended = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!((ended.replaced, ended.pending), (0, 0));
+}
+
+#[test]
+fn while_the_server_is_told_of_a_sign_out_the_next_one_knows_what_to_tell_it() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let (other, key) = (kit.other_shelf(), kit.key.clone());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    kit.world.answer(REVOKE, move |_| {
+        let is_deleted = other.read(&key).unwrap().is_none();
+        let is_kept =
+            crate::ports::RecordStore::get(&*other, &replaced_tokens_record(&key)).is_some();
+        noted.lock().unwrap().push((is_deleted, is_kept));
+        Reply::raw(200, "")
+    });
+    kit.run(oauth.sign_out()).unwrap();
+    assert_eq!(seen.lock().unwrap().first(), Some(&(true, true)));
+    let nothing = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!(nothing.revoked, Revoked::Nothing);
 }
 
 /// Rule 4: the claim of a living process is taken over where the issuer is known to grant grace.
