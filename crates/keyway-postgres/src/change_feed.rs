@@ -34,10 +34,14 @@ impl Listener for Heard {
 
 impl PostgresFeed {
     pub(crate) fn new(replica: &Arc<LiveReplica>, person: &Person) -> Self {
+        Self::of_topic(replica, person.topic())
+    }
+
+    pub(crate) fn of_topic(replica: &Arc<LiveReplica>, topic: String) -> Self {
         let heard = Arc::new(Heard::default());
         let listener: Arc<dyn Listener> = Arc::clone(&heard) as _;
         let listener = Arc::downgrade(&listener);
-        replica.presence.listen(person.topic(), listener);
+        replica.presence.listen(topic, listener);
         Self {
             heard,
             seen: 0,

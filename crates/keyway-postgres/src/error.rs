@@ -89,6 +89,25 @@ pub enum PostgresError {
         /// The key that was given.
         given: KeyId,
     },
+    /// No second wrapping key was given, so that the key cannot be changed.
+    #[error("the wrapping key can only be changed with the new key and the previous one")]
+    NoPreviousKey,
+    /// Replicas run that could not use the new wrapping key.
+    #[error(
+        "{replicas} running gateways do not have the new wrapping key yet; nothing was changed"
+    )]
+    KeyNotEverywhere {
+        /// How many.
+        replicas: usize,
+    },
+    /// Keys of people open with neither wrapping key.
+    #[error(
+        "the keys of {people} people cannot be opened with either wrapping key; all others have the new one"
+    )]
+    KeysLeft {
+        /// How many people.
+        people: u64,
+    },
     /// This replica cannot show that it lives, so it must not redeem anything.
     #[error("this replica lost its session lock, and redeems nothing until it has it again")]
     LostLock,
@@ -243,7 +262,7 @@ impl PostgresError {
     pub const fn code(&self) -> Code {
         match self {
             Self::Busy => Code::VaultBusy,
-            Self::Corrupt { .. } => Code::VaultCorrupt,
+            Self::Corrupt { .. } | Self::KeysLeft { .. } => Code::VaultCorrupt,
             Self::NewerSchema { .. } => Code::VaultNewer,
             Self::ForeignSchema => Code::NotAVault,
             Self::ReadOnly | Self::Standby | Self::Journal { .. } => Code::VaultUnwritable,
@@ -258,6 +277,8 @@ impl PostgresError {
             | Self::UnboundRole { .. }
             | Self::OtherKey { .. }
             | Self::InvalidName { .. }
+            | Self::NoPreviousKey
+            | Self::KeyNotEverywhere { .. }
             | Self::Wrapper { .. }
             | Self::Thread { .. }
             | Self::Statement { .. }
@@ -304,7 +325,17 @@ impl PostgresError {
             Self::ReadOnly => "set `default_transaction_read_only` to `off` for this role",
             Self::NewerSchema { .. } => "update this replica",
             Self::ForeignSchema => "use another database",
-            Self::OtherKey { .. } => "supply the key that the store was made with",
+            Self::OtherKey { .. } => {
+                "supply the key that the store was made with; while it is being changed, the new and \
+                 the previous one"
+            }
+            Self::NoPreviousKey => {
+                "set `key_file` to the new key and `previous_key_file` to the other"
+            }
+            Self::KeyNotEverywhere { .. } => {
+                "restart each gateway with the new key and the previous one, then run this again"
+            }
+            Self::KeysLeft { .. } => "restore their rows from a backup, or forget these people",
             _ => return None,
         })
     }

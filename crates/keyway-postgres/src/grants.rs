@@ -6,6 +6,7 @@
 
 mod claims;
 mod commit;
+mod import;
 mod sealed;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use tokio_postgres::types::ToSql;
 
 use self::claims::{ClaimEnd, OverdueClaim};
 use self::commit::Source;
+pub use self::import::Import;
 use self::sealed::{ACCESS, DETAILS, Place, REFRESH};
 use crate::change_feed::PostgresFeed;
 use crate::error::PostgresError;
@@ -283,6 +285,7 @@ impl GrantStore for PostgresGrants {
             let deleted = self
                 .query("delete a sign-in", &place, DELETE, values)
                 .await?;
+            self.replica.recent_commits.forget(&self.person, &place.id);
             Ok(if deleted.is_empty() {
                 Deleted::Absent
             } else {
@@ -334,13 +337,16 @@ fn state(row: &Row) -> GrantState {
 }
 
 fn rejection_cause(row: &Row) -> RejectionCause {
+    if row.get("restored") {
+        return RejectionCause::Restored;
+    }
     let count = |column| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
     RejectionCause::of(count("interrupted"), count("lost_answers"))
 }
 
 /// The refresh token is not even read.
 const READ: &str = "SELECT generation, key_id, access, details, expires_at, needs_reauth,
-        interrupted, lost_answers,
+        interrupted, lost_answers, restored,
         refresh IS NOT NULL AS is_refreshable, keyway.now() AS now
     FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3";
 const REFRESH_TOKEN: &str = "SELECT generation, key_id, refresh FROM keyway.grants

@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use keyway_secret::Secret;
+use keyway_store::Damage;
 use keyway_store::seal::{Context, Key, KeyId};
 use thiserror::Error;
 
@@ -32,6 +34,58 @@ pub trait KeyWrapper: Send + Sync + Debug {
     /// Returns [`WrapError::Rejected`] if it was changed, or wrapped with another key or for
     /// another purpose.
     fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Secret<[u8; 32]>, WrapError>;
+}
+
+/// Makes the public name of a wrapping key that is known by where it is: of equal parts equal names.
+#[must_use]
+pub fn wrapper_name(holder: &'static str, parts: &[&str]) -> Option<KeyId> {
+    let place = parts
+        .iter()
+        .fold(Context::new(holder), |place, part| place.text(part));
+    place.digest().get(..16).and_then(KeyId::from_slice)
+}
+
+/// The wrapping keys that a replica has: the one that it was given, and during a change the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Wrappers {
+    current: Arc<dyn KeyWrapper>,
+    previous: Option<Arc<dyn KeyWrapper>>,
+}
+
+impl Wrappers {
+    pub(crate) const fn new(
+        current: Arc<dyn KeyWrapper>,
+        previous: Option<Arc<dyn KeyWrapper>>,
+    ) -> Self {
+        Self { current, previous }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<KeyId> {
+        let previous = self.previous.iter();
+        let all = std::iter::once(&self.current).chain(previous);
+        all.map(|wrapper| wrapper.id()).collect()
+    }
+
+    pub(crate) fn current(&self) -> &dyn KeyWrapper {
+        &*self.current
+    }
+
+    pub(crate) fn previous(&self) -> Option<&dyn KeyWrapper> {
+        self.previous.as_deref()
+    }
+
+    /// Returns the one that a row names.
+    pub(crate) fn named(&self, id: &[u8]) -> Result<&dyn KeyWrapper, PostgresError> {
+        let mut all = [Some(self.current()), self.previous()]
+            .into_iter()
+            .flatten();
+        let given = self.current.id();
+        let found = all.find(|wrapper| wrapper.id().as_bytes() == id);
+        found.ok_or_else(|| match KeyId::from_slice(id) {
+            Some(stored) => PostgresError::OtherKey { stored, given },
+            None => PostgresError::corrupt("the key of a person", Damage::UnknownFormat),
+        })
+    }
 }
 
 /// A wrapping key from a file or a program: 32 bytes or 64 hexadecimal digits, kept in memory.

@@ -42,22 +42,36 @@ mod live_replica;
 mod owners;
 mod person;
 mod person_keys;
+#[cfg(feature = "pkcs11")]
+mod pkcs11;
 mod pooler;
 mod presence;
+mod recent_commits;
 mod records;
+mod rekey;
 mod replica;
 mod schema;
 mod sessions;
 mod settings;
+mod survey;
+mod takeovers;
 mod timeouts;
 mod tls;
+mod values;
 
 pub use self::audit::{AuditFault, AuditFaultKind, AuditRow, AuditedCall};
 pub use self::dead_claims::DeadClaim;
 pub use self::error::{AddressFault, PostgresError, ServerError, WrapError};
-pub use self::grants::PostgresGrants;
-pub use self::key_wrapper::{FileKey, KeyWrapper};
+pub use self::grants::{Import, PostgresGrants};
+pub use self::key_wrapper::{FileKey, KeyWrapper, wrapper_name};
 pub use self::person::Person;
+#[cfg(feature = "pkcs11")]
+pub use self::pkcs11::{Pkcs11Key, Pkcs11Settings};
 pub use self::records::{PostgresDocuments, PostgresOneTime, PostgresRecords};
+pub use self::rekey::Rekeyed;
 pub use self::replica::Replica;
-pub use self::settings::{Password, PasswordSupplier, Settings};
+pub use self::settings::{Password, PasswordSupplier, Settings, read_secret};
+pub use self::survey::{
+    KeyAges, OutcomeCount, PersonSummary, ReplicaCounts, ReplicaSummary, SignInStates,
+};
+pub use self::values::PostgresValues;

@@ -12,14 +12,16 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::error::PostgresError;
-use crate::key_wrapper::KeyWrapper;
+use crate::key_wrapper::Wrappers;
 use crate::owners::Owners;
 use crate::person_keys::PersonKeys;
 use crate::pooler::refuse_pooler;
 use crate::presence::{self, Presence, Session, Start, Stop};
+use crate::recent_commits::RecentCommits;
 use crate::schema;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::takeovers::Takeovers;
 use crate::timeouts::REPLICA_CLOSE_TIMEOUT;
 
 /// What the stores of a replica share.
@@ -29,7 +31,9 @@ pub(crate) struct LiveReplica {
     pub(crate) sessions: Sessions,
     pub(crate) presence: Arc<Presence>,
     pub(crate) owners: Owners,
+    pub(crate) recent_commits: Arc<RecentCommits>,
     pub(crate) keys: PersonKeys,
+    pub(crate) takeovers: Takeovers,
     pub(crate) settings: Settings,
     /// Taken once, by the drop of the replica; a lock only because the replica is shared.
     stop: Mutex<Option<Stop>>,
@@ -37,17 +41,14 @@ pub(crate) struct LiveReplica {
 
 impl LiveReplica {
     /// Connects, brings the schema up to date and takes the lock.
-    pub(crate) fn start(
-        settings: &Settings,
-        wrapper: Arc<dyn KeyWrapper>,
-    ) -> Result<Self, PostgresError> {
+    pub(crate) fn start(settings: &Settings, wrappers: Wrappers) -> Result<Self, PostgresError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("keyway-postgres")
             .enable_all()
             .build()
             .map_err(|source| PostgresError::Thread { source })?;
-        match Self::join(&runtime, settings, PersonKeys::new(wrapper)) {
+        match Self::join(&runtime, settings, PersonKeys::new(wrappers)) {
             Ok(mut replica) => {
                 replica.runtime = Some(runtime);
                 Ok(replica)
@@ -67,17 +68,26 @@ impl LiveReplica {
         keys: PersonKeys,
     ) -> Result<Self, PostgresError> {
         let (config, tls) = settings.session()?;
+        let ids = keys.wrappers().ids();
         let start = Start {
             config: config.clone(),
             tls: tls.clone(),
             presence: Arc::new(Presence::new(random_number()?)),
+            wrappers: ids.iter().map(|id| id.as_bytes().to_vec()).collect(),
+            recent_commits: Arc::default(),
         };
         let session = wait_on(runtime, async {
             let both = tokio::try_join!(Session::begin(&start), Session::begin(&start));
             let (mut first, second) = both?;
             refuse_pooler(&first.client, &second.client).await?;
-            schema::prepare(&mut first.client, &keys.wrapper_id()).await?;
-            first.hold().await?;
+            schema::prepare(&mut first.client).await?;
+            first.hold(&start.wrappers).await?;
+            if let Err(error) = schema::bind_wrapper(&first.client, &ids).await {
+                first.end().await;
+                return Err(error);
+            }
+            let server = start.recent_commits.meet(&first.client).await;
+            start.recent_commits.accept(server);
             Ok::<_, PostgresError>(first)
         })?;
         let sessions = {
@@ -86,6 +96,7 @@ impl LiveReplica {
             Sessions::new(config, tls, settings.connections)?
         };
         let presence = Arc::clone(&start.presence);
+        let recent_commits = Arc::clone(&start.recent_commits);
         let (stop, stopped) = oneshot::channel();
         runtime.spawn(presence::keep(start, session, stopped));
         Ok(Self {
@@ -93,7 +104,9 @@ impl LiveReplica {
             sessions,
             presence,
             owners: Owners::default(),
+            recent_commits,
             keys,
+            takeovers: Takeovers::default(),
             settings: settings.clone(),
             stop: Mutex::new(Some(stop)),
         })

@@ -1,14 +1,14 @@
 //! One data key per person, wrapped in the database, unwrapped once and kept in memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use keyway_secret::Secret;
 use keyway_store::Damage;
 use keyway_store::seal::{Context, Key, KeyId};
 
 use crate::error::{PostgresError, WrapError};
-use crate::key_wrapper::KeyWrapper;
+use crate::key_wrapper::{KeyWrapper, Wrappers};
 use crate::person::Person;
 use crate::sessions::Sessions;
 
@@ -33,21 +33,21 @@ impl PersonKey {
 /// The keys that were needed so far.
 #[derive(Debug)]
 pub(crate) struct PersonKeys {
-    wrapper: Arc<dyn KeyWrapper>,
+    wrappers: Wrappers,
     /// Never held across an await or a call to the wrapper.
     known: Mutex<HashMap<Person, PersonKey>>,
 }
 
 impl PersonKeys {
-    pub(crate) fn new(wrapper: Arc<dyn KeyWrapper>) -> Self {
+    pub(crate) fn new(wrappers: Wrappers) -> Self {
         Self {
-            wrapper,
+            wrappers,
             known: Mutex::default(),
         }
     }
 
-    pub(crate) fn wrapper_id(&self) -> KeyId {
-        self.wrapper.id()
+    pub(crate) const fn wrappers(&self) -> &Wrappers {
+        &self.wrappers
     }
 
     /// Returns the key that a row names.
@@ -75,35 +75,45 @@ impl PersonKeys {
         sessions: &Sessions,
         person: &Person,
     ) -> Result<PersonKey, PostgresError> {
-        if let Some(found) = self.load(sessions, person).await? {
-            return Ok(found);
+        for _ in 0..TRIES {
+            if let Some(found) = self.load(sessions, person).await? {
+                return Ok(found);
+            }
+            // Another replica may be faster, whose key counts then; or the wrapping key was just
+            // changed.
+            self.make(sessions, person).await?;
         }
+        let found = self.load(sessions, person).await?;
+        found.ok_or_else(|| damaged(Damage::Missing))
+    }
+
+    /// Stores a new key for a person who has none, wrapped by the key that counts now.
+    async fn make(&self, sessions: &Sessions, person: &Person) -> Result<(), PostgresError> {
+        let sql = "SELECT wrapper FROM keyway.store";
+        let rows = sessions.query("read the wrapping key", None, sql, &[]);
+        let rows = rows.await?;
+        let row = rows.first().ok_or(PostgresError::ForeignSchema)?;
+        let wrapper = self.wrappers.named(row.get(0))?;
         let new = PersonKey {
             id: KeyId::random()?,
             key: Key::random()?,
         };
-        let wrapped = self
-            .wrapper
-            .wrap(&Secret::new(*new.key.expose()), &purpose(person, &new.id))
-            .map_err(|source| PostgresError::Wrapper { source })?;
+        let wrapped = wrap(wrapper, person, &new)?;
         sessions
             .query(
                 "store a person's key",
                 Some(person),
-                "INSERT INTO keyway.person_keys (tenant, person, key_id, wrapper, wrapped)
-                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                MAKE,
                 &[
                     &person.tenant(),
                     &person.person(),
                     &new.id.as_bytes().as_slice(),
-                    &self.wrapper.id().as_bytes().as_slice(),
+                    &wrapper.id().as_bytes().as_slice(),
                     &wrapped,
                 ],
             )
-            .await?;
-        // Another replica may have been faster; its key counts then.
-        let stored = self.load(sessions, person).await?;
-        stored.ok_or_else(|| damaged(Damage::Missing))
+            .await
+            .map(drop)
     }
 
     /// Returns a key without asking the database, if it was needed before.
@@ -124,7 +134,8 @@ impl PersonKeys {
             .query(
                 "read a person's key",
                 Some(person),
-                "SELECT key_id, wrapped FROM keyway.person_keys WHERE tenant = $1 AND person = $2",
+                "SELECT key_id, wrapper, wrapped FROM keyway.person_keys
+                 WHERE tenant = $1 AND person = $2",
                 &[&person.tenant(), &person.person()],
             )
             .await?;
@@ -136,19 +147,14 @@ impl PersonKeys {
         if let Some(known) = self.cached(person).filter(|known| known.id == id) {
             return Ok(Some(known));
         }
-        let opened = self.wrapper.unwrap(row.get(1), &purpose(person, &id));
-        let opened = opened.map_err(|source| match source {
-            WrapError::Rejected => damaged(Damage::Altered),
-            source @ WrapError::Away(_) => PostgresError::Wrapper { source },
-        })?;
-        let key = PersonKey {
-            id,
-            key: Key::from_bytes(opened.expose()),
-        };
+        let wrapper = self.wrappers.named(row.get(1))?;
+        let key = unwrap(wrapper, person, id, row.get(2))?;
         let mut known = self.lock();
-        if known.len() >= MOST_KNOWN {
-            // Rare, and costs each person one call to the wrapper: no order has to be kept.
-            known.clear();
+        // Any other is as good: no order has to be kept, and all at once would all need the wrapper.
+        if known.len() >= MOST_KNOWN
+            && let Some(other) = known.keys().next().cloned()
+        {
+            known.remove(&other);
         }
         known.insert(person.clone(), key.clone());
         drop(known);
@@ -158,6 +164,33 @@ impl PersonKeys {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Person, PersonKey>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Wraps a key for one person.
+pub(crate) fn wrap(
+    wrapper: &dyn KeyWrapper,
+    person: &Person,
+    key: &PersonKey,
+) -> Result<Vec<u8>, PostgresError> {
+    let bytes = Secret::new(*key.key.expose());
+    let wrapped = wrapper.wrap(&bytes, &purpose(person, &key.id));
+    wrapped.map_err(|source| PostgresError::Wrapper { source })
+}
+
+/// Unwraps the key of one person.
+pub(crate) fn unwrap(
+    wrapper: &dyn KeyWrapper,
+    person: &Person,
+    id: KeyId,
+    wrapped: &[u8],
+) -> Result<PersonKey, PostgresError> {
+    let opened = wrapper.unwrap(wrapped, &purpose(person, &id));
+    let opened = opened.map_err(|source| match source {
+        WrapError::Rejected => damaged(Damage::Altered),
+        source @ WrapError::Away(_) => PostgresError::Wrapper { source },
+    })?;
+    let key = Key::from_bytes(opened.expose());
+    Ok(PersonKey { id, key })
 }
 
 /// Names what a wrapped key is for, so that keys swapped between people do not open.
@@ -174,3 +207,11 @@ fn damaged(how: Damage) -> PostgresError {
 
 /// About 10 MB.
 const MOST_KNOWN: usize = 50_000;
+/// How often another replica, or a change of the wrapping key, may come first.
+const TRIES: usize = 4;
+/// Only while the wrapping key is still the one that was used: a change of it waits for this
+/// transaction, and finds the row.
+const MAKE: &str = "INSERT INTO keyway.person_keys (tenant, person, key_id, wrapper, wrapped)
+    SELECT $1, $2, $3, $4::bytea, $5
+    FROM (SELECT 1 FROM keyway.store WHERE wrapper = $4 FOR SHARE) same
+    ON CONFLICT DO NOTHING";

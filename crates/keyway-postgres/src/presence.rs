@@ -6,6 +6,8 @@
 //!                                           └─ stop: unregister, unlock ─▶ ended
 //! ```
 //!
+//! On a server that took over, `connect` includes what `recent_commits` says.
+//!
 //! While it is lost, nothing is claimed: others may think that this replica died. It is registered
 //! all that time; only [`end`](Session::end) takes the registration away, which others take as the
 //! word of the replica itself that it is gone.
@@ -18,6 +20,8 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{AsyncMessage, Client, Config};
 
 use crate::error::PostgresError;
+use crate::recent_commits::{RecentCommits, all_are_back};
+use crate::schema;
 use crate::timeouts::{
     PRESENCE_CLOSE_TIMEOUT, PRESENCE_CONNECT_TIMEOUT, PRESENCE_FIRST_PAUSE, PRESENCE_MAX_PAUSE,
     PRESENCE_WAIT_TIMEOUT,
@@ -53,6 +57,9 @@ pub(crate) struct Start {
     pub(crate) config: Config,
     pub(crate) tls: Tls,
     pub(crate) presence: Arc<Presence>,
+    /// The public names of the wrapping keys that this replica has.
+    pub(crate) wrappers: Vec<Vec<u8>>,
+    pub(crate) recent_commits: Arc<RecentCommits>,
 }
 
 /// Asks the keeper to end; it answers when others can see that.
@@ -147,8 +154,9 @@ impl Session {
         })
     }
 
-    /// Takes the lock, which a session of ours that the server still believes in may hold.
-    pub(crate) async fn hold(&self) -> Result<(), PostgresError> {
+    /// Takes the lock, which a session of ours that the server still believes in may hold, and
+    /// looks whether the database is still the one that it was.
+    pub(crate) async fn hold(&self, wrappers: &[Vec<u8>]) -> Result<(), PostgresError> {
         let failed = || PostgresError::statement("show that this replica lives");
         let owner = self.owner;
         self.client
@@ -157,17 +165,38 @@ impl Session {
             .map_err(failed())?;
         self.client
             .execute(
-                "INSERT INTO keyway.replicas (owner) VALUES ($1) ON CONFLICT DO NOTHING",
-                &[&owner],
+                "INSERT INTO keyway.replicas (owner, wrappers) VALUES ($1, $2)
+                 ON CONFLICT (owner) DO UPDATE SET wrappers = EXCLUDED.wrappers",
+                &[&owner, &wrappers],
             )
             .await
             .map_err(failed())?;
+        schema::settle_copy(&self.client, owner).await?;
         let listening = self.client.batch_execute("LISTEN keyway").await;
         listening.map_err(failed())
     }
 
+    /// Takes the lock again. On a server that took over, only after our last commits were made again;
+    /// and it counts as ours only when all others had the time for theirs.
+    async fn rejoin(&self, start: &Start) -> Result<(), PostgresError> {
+        let recent = &start.recent_commits;
+        let server = recent.meet(&self.client).await;
+        if server.is_other {
+            // A restored dump is marked first: what is committed again counts.
+            schema::settle_copy(&self.client, self.owner).await?;
+            recent.repeat(&self.client, self.owner).await?;
+            self.hold(&start.wrappers).await?;
+            all_are_back(&self.client).await;
+        } else {
+            self.hold(&start.wrappers).await?;
+        }
+        // Last: a session that ends before has settled nothing.
+        recent.accept(server);
+        Ok(())
+    }
+
     /// Says to others that this replica is gone.
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         let owner = self.owner;
         // Whatever fails here: the lock ends with the session, and others find out by two looks.
         let ended = async {
@@ -232,7 +261,7 @@ async fn again(start: &Start) -> Session {
     let mut pause = PRESENCE_FIRST_PAUSE;
     loop {
         if let Ok(session) = Session::begin(start).await
-            && session.hold().await.is_ok()
+            && session.rejoin(start).await.is_ok()
         {
             return session;
         }

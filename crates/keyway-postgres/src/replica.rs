@@ -8,11 +8,12 @@ use keyway_store::{GrantStore as _, StoreError};
 use crate::error::PostgresError;
 use crate::grants::PostgresGrants;
 use crate::journal;
-use crate::key_wrapper::KeyWrapper;
+use crate::key_wrapper::{KeyWrapper, Wrappers};
 use crate::live_replica::LiveReplica;
 use crate::person::Person;
 use crate::records::{PostgresDocuments, PostgresOneTime, PostgresRecords};
 use crate::settings::Settings;
+use crate::values::PostgresValues;
 
 /// One process that uses the database, as an owner of claims of its own.
 ///
@@ -32,7 +33,27 @@ impl Replica {
     /// program's, made by a newer version or with another key, or behind a pooler that shares
     /// sessions.
     pub fn open(settings: &Settings, wrapper: Arc<dyn KeyWrapper>) -> Result<Self, PostgresError> {
-        Ok(Self(Arc::new(LiveReplica::start(settings, wrapper)?)))
+        Self::start(settings, Wrappers::new(wrapper, None))
+    }
+
+    /// Does the same with a second wrapping key, while the key is being changed: `wrapper` is the one
+    /// that shall count, `previous` the one that counted so far. [`Self::rekey`] changes it.
+    ///
+    /// Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn open_with_previous_key(
+        settings: &Settings,
+        wrapper: Arc<dyn KeyWrapper>,
+        previous: Arc<dyn KeyWrapper>,
+    ) -> Result<Self, PostgresError> {
+        Self::start(settings, Wrappers::new(wrapper, Some(previous)))
+    }
+
+    fn start(settings: &Settings, wrappers: Wrappers) -> Result<Self, PostgresError> {
+        Ok(Self(Arc::new(LiveReplica::start(settings, wrappers)?)))
     }
 
     /// Commits what earlier replicas left in the journal, as far as that is possible now; the rest
@@ -97,6 +118,18 @@ impl Replica {
         PostgresOneTime::new(Arc::clone(&self.0), person)
     }
 
+    /// Returns the variables of a person or a tenant.
+    #[must_use]
+    pub fn variables(&self, person: Person) -> PostgresValues {
+        PostgresValues::new(Arc::clone(&self.0), person, "variable")
+    }
+
+    /// Returns the approvals of a person or a tenant.
+    #[must_use]
+    pub fn approvals(&self, person: Person) -> PostgresValues {
+        PostgresValues::new(Arc::clone(&self.0), person, "approval")
+    }
+
     /// Deletes everything of a person and destroys the key of their data, on every replica.
     ///
     /// # Errors
@@ -113,7 +146,9 @@ impl Replica {
                     "WITH key AS (DELETE FROM keyway.person_keys WHERE tenant = $1 AND person = $2),
                           grants AS (DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2
                               RETURNING profile, name, generation),
-                          records AS (DELETE FROM keyway.records WHERE tenant = $1 AND person = $2)
+                          records AS (DELETE FROM keyway.records WHERE tenant = $1 AND person = $2),
+                          named AS (
+                              DELETE FROM keyway.named_values WHERE tenant = $1 AND person = $2)
                      SELECT pg_notify('keyway', $3)::text,
                          (SELECT count(keyway.note($1, $2, 'sign-out', 'deleted',
                               'person-forgotten', $4, profile, name, generation))
@@ -128,6 +163,7 @@ impl Replica {
                 )
                 .await?;
             self.0.keys.forget(person);
+            self.0.recent_commits.forget_person(person);
             Ok(())
         };
         Ok(self.0.wait(forgotten)?)

@@ -13,17 +13,42 @@ const STEPS: &[&str] = &[
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// Refuses a database in which nothing can or must be stored, and brings its schema up to date.
-pub(crate) async fn prepare(client: &mut Client, wrapper: &KeyId) -> Result<(), PostgresError> {
+pub(crate) async fn prepare(client: &mut Client) -> Result<(), PostgresError> {
     check_server(client).await?;
     match version(client).await? {
-        Some(found) if found.is_usable()? => {}
+        Some(found) if found.is_usable()? => Ok(()),
         // Looked at again under the lock: another replica may be faster.
-        _ => migrate(client).await?,
+        _ => migrate(client).await,
     }
-    bind_wrapper(client, wrapper).await
+}
+
+/// Marks what may be out of date if the database was restored from a dump since a replica was last
+/// connected to it.
+pub(crate) async fn settle_copy(client: &Client, owner: i64) -> Result<(), PostgresError> {
+    let failed = || PostgresError::statement("mark the sign-ins of a restored dump");
+    let same = "SELECT copy IS NOT DISTINCT FROM keyway.this_copy() FROM keyway.store";
+    let row = client.query_one(same, &[]).await.map_err(failed())?;
+    if row.get(0) {
+        return Ok(());
+    }
+    // One replica does it: the others wait for the row, and find it settled.
+    client
+        .query_opt(
+            "WITH settled AS (
+                 UPDATE keyway.store SET copy = keyway.this_copy()
+                 WHERE copy IS DISTINCT FROM keyway.this_copy() RETURNING 1)
+             SELECT keyway.mark_restored($1) FROM settled",
+            &[&owner],
+        )
+        .await
+        .map_err(failed())?;
+    Ok(())
 }
 
 async fn check_server(client: &Client) -> Result<(), PostgresError> {
@@ -135,29 +160,43 @@ async fn migrate(client: &mut Client) -> Result<(), PostgresError> {
     transaction.commit().await.map_err(failed())
 }
 
-/// Records which key wraps the keys of people, or compares it with the recorded one.
-async fn bind_wrapper(client: &Client, wrapper: &KeyId) -> Result<(), PostgresError> {
+/// Records which key wraps the keys of people, or compares the recorded ones with those that this
+/// replica has: while the key is being changed it needs both.
+///
+/// Asked after the replica is registered, so that a change of the key either sees the replica or is
+/// seen by it.
+pub(crate) async fn bind_wrapper(client: &Client, given: &[KeyId]) -> Result<(), PostgresError> {
     let failed = || PostgresError::statement("record the wrapping key");
-    let given = wrapper.as_bytes().as_slice();
+    let Some(first) = given.first() else {
+        return Err(PostgresError::ForeignSchema);
+    };
     client
         .execute(
             "UPDATE keyway.store SET wrapper = $1 WHERE wrapper IS NULL",
-            &[&given],
+            &[&first.as_bytes().as_slice()],
         )
         .await
         .map_err(failed())?;
     let row = client
-        .query_one("SELECT wrapper FROM keyway.store", &[])
+        .query_one(
+            "SELECT wrapper, next_wrapper, previous_wrapper FROM keyway.store",
+            &[],
+        )
         .await
         .map_err(failed())?;
-    let stored = KeyId::from_slice(row.get(0)).ok_or(PostgresError::ForeignSchema)?;
-    if stored == *wrapper {
-        return Ok(());
+    for column in ["wrapper", "next_wrapper", "previous_wrapper"] {
+        let Some(stored) = row.get::<_, Option<&[u8]>>(column) else {
+            continue;
+        };
+        let stored = KeyId::from_slice(stored).ok_or(PostgresError::ForeignSchema)?;
+        if !given.contains(&stored) {
+            return Err(PostgresError::OtherKey {
+                stored,
+                given: *first,
+            });
+        }
     }
-    Err(PostgresError::OtherKey {
-        stored,
-        given: *wrapper,
-    })
+    Ok(())
 }
 
 /// The newest schema that this program knows.

@@ -4,7 +4,7 @@
 //! authorization server is out.
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Status, TimeoutType,
 };
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
@@ -34,6 +34,11 @@ impl Sessions {
             .build()
             .map(Self)
             .map_err(|_| PostgresError::Unreachable { source: None })
+    }
+
+    /// Returns how many connections there are.
+    pub(crate) fn status(&self) -> Status {
+        self.0.status()
     }
 
     /// Runs one statement in a transaction for one person; `None` for what belongs to no person.

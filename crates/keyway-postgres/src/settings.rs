@@ -180,6 +180,18 @@ impl Settings {
     }
 }
 
+/// Reads the first line of a file that holds a secret, such as the PIN of a token.
+///
+/// # Errors
+///
+/// Returns [`PostgresError::Exposed`] if others can read the file, and [`PostgresError::Password`] if
+/// it cannot be read.
+pub fn read_secret(path: &Path) -> Result<Secret<String>, PostgresError> {
+    let text = read_private(path)?;
+    let line = text.expose().lines().next().unwrap_or_default();
+    Ok(Secret::new(line.to_owned()))
+}
+
 /// Reads a file that holds a secret and that others must not read.
 pub(crate) fn read_private(path: &Path) -> Result<Secret<String>, PostgresError> {
     let failed = |source| PostgresError::Password { source };

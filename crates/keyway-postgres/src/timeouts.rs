@@ -34,6 +34,16 @@ pub(crate) const OWNER_LOOK_INTERVAL: Duration = Duration::from_millis(400);
 /// After this an earlier look says nothing: the owner may have come back between.
 pub(crate) const OWNER_LOOK_LIFETIME: Duration = Duration::from_millis(1500);
 
+// After a standby took over.
+
+/// For how long commits are remembered; a standby that lags more than this lacks some for good.
+pub(crate) const COMMIT_MEMORY: Duration = Duration::from_secs(60);
+/// For other replicas to come back to the new server. Longer than two of [`PRESENCE_MAX_PAUSE`] and a
+/// connection that is refused in between.
+pub(crate) const FAILOVER_WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it is looked whether they are back.
+pub(crate) const FAILOVER_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
 // Claims and marks of use.
 
 /// Between two tries to settle the claim of an owner that is gone.

@@ -98,6 +98,8 @@ impl PostgresGrants {
         let opened = self.opened(place, attempt, row).await;
         if opened.is_err() {
             self.abandon(place, attempt.id);
+        } else if let Some(taken) = &attempt.free {
+            self.replica.takeovers.count(taken.cause);
         }
         opened.map(Some)
     }

@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 use crate::error::PostgresError;
 use crate::journal::{self, Entry, Origin};
 use crate::person_keys::PersonKey;
+use crate::recent_commits::{COMMIT, CommitRow};
 use crate::sessions::Values;
 
 use super::PostgresGrants;
@@ -66,11 +67,7 @@ impl PostgresGrants {
     ) -> Result<Option<Generation>, PostgresError> {
         let sessions = &self.replica.sessions;
         let key = self.replica.keys.current(sessions, &self.person).await?;
-        let rows = sessions
-            .query("number a sign-in", None, NUMBER, &[])
-            .await?;
-        let number: i64 = rows.first().map_or(0, |row| row.get(0));
-        let generation = Generation::new(number << REFRESHES);
+        let generation = self.next_sign_in().await?;
         let new = SealedTokens::new(place, generation, &key, tokens)?;
         let topic = self.person.topic();
         let profile = place.grant.profile().as_bytes();
@@ -92,7 +89,16 @@ impl PostgresGrants {
         let stored = self
             .query("store a sign-in", place, statement, &values)
             .await?;
+        self.replica.recent_commits.forget(&self.person, &place.id);
         Ok((!stored.is_empty()).then_some(generation))
+    }
+
+    /// Numbers a new sign-in: the first of its generations.
+    pub(super) async fn next_sign_in(&self) -> Result<Generation, PostgresError> {
+        let sessions = &self.replica.sessions;
+        let rows = sessions.query("number a sign-in", None, NUMBER, &[]);
+        let number: i64 = rows.await?.first().map_or(0, |row| row.get(0));
+        Ok(Generation::new(number << REFRESHES))
     }
 
     /// Replaces a generation by the next, whichever owner has the claim.
@@ -113,22 +119,26 @@ impl PostgresGrants {
         };
         let next = Generation::new(generation.get().saturating_add(1));
         let new = SealedTokens::new(place, next, &key, &tokens)?;
-        let topic = self.person.topic();
-        let values: Values<'_> = &[
-            &generation.get(),
-            &new.generation,
-            &new.key_id,
-            &new.access,
-            &new.refresh,
-            &new.details,
-            &new.fingerprint,
-            &new.lifetime,
-            &topic,
-            &self.replica.presence.owner,
-            &source.cause(),
-        ];
-        let rows = self
-            .query("commit a refresh", place, COMMIT, values)
+        let row = CommitRow {
+            person: self.person.clone(),
+            id: place.id.clone(),
+            generation: generation.get(),
+            next: new.generation,
+            key_id: new.key_id,
+            access: new.access,
+            refresh: new.refresh,
+            details: new.details,
+            fingerprint: new.fingerprint,
+            lifetime: new.lifetime,
+        };
+        // Before it is sent: an answer that is lost leaves a commit behind that may be lost as well.
+        self.replica.recent_commits.note(row.clone());
+        let whose = (row.person.tenant(), row.person.person());
+        let by = (self.replica.presence.owner, source.cause());
+        let topic = row.person.topic();
+        let values = row.values(&whose, &topic, &by);
+        let rows = sessions
+            .query("commit a refresh", Some(&self.person), COMMIT, &values)
             .await?;
         if rows.is_empty() {
             return self.superseded(place).await;
@@ -273,7 +283,7 @@ const PUT: &str = "WITH stored AS (
             fingerprint = EXCLUDED.fingerprint, expires_at = EXCLUDED.expires_at,
             needs_reauth = false, claim = NULL, claim_owner = NULL, claimed_at = NULL,
             claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
-            postponed_until = NULL
+            postponed_until = NULL, restored = false
         WHERE old.generation < EXCLUDED.generation
         RETURNING 1)
     SELECT pg_notify('keyway', $13)::text,
@@ -296,30 +306,11 @@ const PUT_OVER: &str = "WITH replaced AS (
             fingerprint = EXCLUDED.fingerprint, expires_at = EXCLUDED.expires_at,
             needs_reauth = false, claim = NULL, claim_owner = NULL, claimed_at = NULL,
             claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
-            postponed_until = NULL
+            postponed_until = NULL, restored = false
         WHERE old.generation = $15
         RETURNING 1)
     SELECT pg_notify('keyway', $13)::text,
         keyway.note($1, $2, 'sign-in', 'stored', 'journal', $14, $4, $5, $6)
-    FROM stored";
-/// The cause is that of the journal, `$14`, or else what came before: it names the commit that
-/// followed a takeover or a lost answer. Announced only if the sign-in counted as lost: a plain refresh concerns no other replica.
-const COMMIT: &str = "WITH old AS (
-        SELECT needs_reauth, interrupted, lost_answers FROM keyway.grants
-        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4 FOR UPDATE),
-    stored AS (
-        UPDATE keyway.grants
-        SET generation = $5, key_id = $6, access = $7, refresh = $8, details = $9,
-            fingerprint = $10, expires_at = keyway.now() + $11, needs_reauth = false,
-            claim = NULL, claim_owner = NULL, claimed_at = NULL, claimed_until = NULL,
-            claim_server = NULL, interrupted = 0, lost_answers = 0, postponed_until = NULL
-        FROM old
-        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
-        RETURNING old.needs_reauth, old.interrupted, old.lost_answers, profile, name)
-    SELECT CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END,
-        keyway.note($1, $2, 'refresh', 'committed',
-            CASE WHEN $14::text <> '' THEN $14 WHEN lost_answers > 0 THEN 'answer-lost'
-                 WHEN interrupted > 0 THEN 'replica-died' ELSE '' END, $13, profile, name, $5)
     FROM stored";
 const KEPT: &str = "SELECT key_id, refresh, details FROM keyway.grants
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4";

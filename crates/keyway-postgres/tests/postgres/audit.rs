@@ -10,7 +10,7 @@ use keyway_testkit::{appears, eventually};
 use crate::processes::{CLAIM, Worker, grant, tokens};
 use crate::server::{Database, ada, shared};
 
-fn rows(replica: &Replica) -> Vec<AuditRow> {
+pub(crate) fn rows(replica: &Replica) -> Vec<AuditRow> {
     let mut rows = Vec::new();
     let read = replica.read_audit("acme", None, |row| {
         rows.push(row);
@@ -21,13 +21,13 @@ fn rows(replica: &Replica) -> Vec<AuditRow> {
 }
 
 /// What happened, in words.
-fn story(replica: &Replica) -> Vec<String> {
+pub(crate) fn story(replica: &Replica) -> Vec<String> {
     let words = |row: AuditRow| format!("{} {} {}", row.event, row.outcome, row.cause);
     let told = rows(replica).into_iter().map(words);
     told.map(|text| text.trim_end().to_owned()).collect()
 }
 
-fn faults(replica: &Replica) -> Vec<(i64, AuditFaultKind)> {
+pub(crate) fn faults(replica: &Replica) -> Vec<(i64, AuditFaultKind)> {
     let found = replica.verify_audit("acme", |_| Ok::<_, StoreError>(()));
     let place = |fault: AuditFault| (fault.number, fault.kind);
     found.unwrap().into_iter().map(place).collect()

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use keyway_postgres::{FileKey, Person, PostgresError, Replica, Settings};
 use keyway_store::conformance::Backend as _;
-use keyway_store::{Damage, GrantKey, GrantStore, RecordStore as _, StoreError};
+use keyway_store::{
+    Claim, Damage, Generation, GrantKey, GrantStore, OneTimeStore as _, RecordStore as _,
+    StoreError,
+};
+use keyway_testkit::{appears, eventually};
 
 use crate::pooler::Pooler;
 use crate::processes::{CLAIM, grant, tokens};
@@ -27,7 +31,7 @@ fn empty_database_gets_the_schema_once_however_many_start() {
     });
     assert_eq!(
         database.sql("SELECT count(*), max(version) FROM keyway.store"),
-        "1|3"
+        "1|6"
     );
 }
 
@@ -38,7 +42,7 @@ fn newer_schema_is_refused_unless_it_says_that_this_version_can_go_on() {
     database.sql("UPDATE keyway.store SET version = 98, usable_by = 1");
     drop(database.replica());
     database.sql("UPDATE keyway.store SET version = 99, usable_by = 98");
-    let refused = "the database has schema 99, and this version knows schemas up to 3";
+    let refused = "the database has schema 99, and this version knows schemas up to 6";
     assert_eq!(refusal(&database), refused);
     assert_eq!(database.sql("SELECT version FROM keyway.store"), "99");
 }
@@ -278,4 +282,121 @@ fn no_token_is_in_the_database_in_the_open() {
             "{secret}"
         );
     }
+}
+
+#[test]
+fn swapped_refresh_tokens_and_details_are_not_handed_out() {
+    for (what, sql) in [
+        (
+            "refresh tokens of two sign-ins",
+            "UPDATE keyway.grants SET refresh = (SELECT refresh FROM keyway.grants
+                 WHERE person LIKE '%ada' AND name LIKE '%other%'::bytea)",
+        ),
+        (
+            "refresh tokens of two people",
+            "UPDATE keyway.grants SET (refresh, key_id) = (SELECT refresh, key_id
+                 FROM keyway.grants WHERE person LIKE '%bob')",
+        ),
+        (
+            "an access token as a refresh token",
+            "UPDATE keyway.grants SET refresh = access",
+        ),
+        (
+            "a refresh token of an earlier generation",
+            "UPDATE keyway.grants SET generation = generation + 1",
+        ),
+    ] {
+        let database = Database::new(shared());
+        drop(three(&database));
+        let generation = "SELECT generation FROM keyway.grants
+            WHERE person LIKE '%ada' AND name NOT LIKE '%other%'::bytea";
+        database.sql(sql);
+        let generation = database.sql(generation).parse().unwrap();
+        let store = database.open();
+        let claim = store.claim(&grant(), Generation::new(generation), CLAIM);
+        let refused = claim.unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Corrupt { .. }),
+            "{what}: {refused}"
+        );
+        let refused = store.refresh_to_revoke(&grant()).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Corrupt { .. }),
+            "{what}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn swapped_records_and_values_that_are_used_once_do_not_open() {
+    for (what, sql) in [
+        (
+            "between names",
+            "UPDATE keyway.records r SET value = (SELECT value FROM keyway.records o
+                 WHERE o.person = r.person AND o.kind = r.kind AND o.record_id <> r.record_id)",
+        ),
+        (
+            "between people",
+            "UPDATE keyway.records r SET (value, key_id) = (SELECT value, key_id
+                 FROM keyway.records o WHERE o.person <> r.person AND o.kind = r.kind
+                 AND length(o.value) = length(r.value) LIMIT 1)",
+        ),
+        (
+            "between kinds",
+            "UPDATE keyway.records r SET value = (SELECT value FROM keyway.records o
+                 WHERE o.person = r.person AND o.kind <> r.kind LIMIT 1)",
+        ),
+    ] {
+        let database = Database::new(shared());
+        let replica = database.replica();
+        let bob = Person::new("acme", "https://idp.example bob").unwrap();
+        for (person, value) in [(ada(), b"ada"), (bob, b"bob")] {
+            for name in ["one", "two"] {
+                let records = replica.records(person.clone());
+                records.put(name, value).unwrap();
+                let values = replica.one_time(person.clone());
+                values.put(name, value, CLAIM).unwrap();
+            }
+        }
+        drop(replica);
+        database.sql(sql);
+        let replica = database.replica();
+        // A registration is made again; what is used once is refused.
+        assert!(replica.records(ada()).get("one").is_none(), "{what}");
+        let refused = replica.one_time(ada()).take("one").unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Corrupt { .. }),
+            "{what}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn database_that_turns_read_only_hands_nothing_out_until_it_is_writable() -> Result<(), StoreError>
+{
+    let database = Database::new(shared());
+    let replica = database.replica();
+    let store = replica.grants(ada());
+    let generation = store.put(&grant(), &tokens("1"))?;
+    let name = &database.name;
+    let turn = |to: &str| {
+        let sql = format!(
+            "ALTER DATABASE {name} SET default_transaction_read_only = {to};
+             SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE usename = 'keyway' AND datname = '{name}'"
+        );
+        database.server.sql("postgres", &sql);
+    };
+    turn("on");
+    eventually("the replica notices", || !replica.is_ready());
+    let refused = store.claim(&grant(), generation, CLAIM);
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(!replica.is_ready());
+    turn("off");
+    eventually("the replica is back", || replica.is_ready());
+    let claim = appears("the sign-in can be claimed", || {
+        store.claim(&grant(), generation, CLAIM).ok()
+    });
+    assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+    Ok(())
 }

@@ -9,7 +9,15 @@ mod audit;
 mod bad_input;
 mod conformance;
 mod dead_claims;
+mod failover;
 mod faults;
+mod import;
+#[cfg(feature = "pkcs11")]
+mod pkcs11;
 mod pooler;
 mod processes;
+mod rekey;
+mod restored;
 mod server;
+mod survey;
+mod values;

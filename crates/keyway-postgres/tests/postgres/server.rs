@@ -76,6 +76,10 @@ pub(crate) fn ada() -> Person {
     Person::new("acme", "https://idp.example ada").unwrap()
 }
 
+pub(crate) fn bob() -> Person {
+    Person::new("acme", "https://idp.example bob").unwrap()
+}
+
 impl Backend for Database<'_> {
     type Store = PostgresGrants;
 
