@@ -58,6 +58,7 @@ impl Dashboard {
             place @ (DashboardRoute::Tokens | DashboardRoute::Add | DashboardRoute::Client(_)) => {
                 self.manage(browser, &place, fields).await
             }
+            DashboardRoute::People => self.act_for_team(browser, &fields).await,
             DashboardRoute::Tool(id, tool) => self.call(browser, &id, &tool, fields).await,
             _ => pages::not_found(browser),
         }

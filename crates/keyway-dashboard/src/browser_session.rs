@@ -24,6 +24,8 @@ pub(super) struct BrowserSession {
     pub(super) session: Session,
     /// Whether there are pages beside those of single servers.
     pub(super) manages: bool,
+    /// Whether there is a page of people.
+    pub(super) has_team: bool,
 }
 
 impl BrowserSession {
@@ -82,6 +84,7 @@ impl Dashboard {
                 base: paths::base(path_key.expose()),
                 session,
                 manages: self.administration.is_some(),
+                has_team: self.team.is_some(),
             })
     }
 

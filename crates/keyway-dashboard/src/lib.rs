@@ -11,6 +11,7 @@ mod answers;
 mod backend;
 mod browser_session;
 mod changes;
+pub mod consent_pages;
 mod cut;
 mod form;
 mod html;
@@ -23,8 +24,11 @@ mod policy_actions;
 mod result;
 mod sessions;
 mod sparkline;
+pub mod team;
+mod team_actions;
 mod timeouts;
 pub mod trace_parent;
+pub mod traces;
 mod words;
 
 use std::sync::{Arc, OnceLock};
@@ -46,6 +50,7 @@ use self::paths::DashboardRoute;
 use self::sessions::BrowserSessions;
 use crate::activity::Activity;
 use crate::administration::Administration;
+use crate::team::TeamBackend;
 use keyway_policy::Policies;
 
 /// The dashboard.
@@ -55,8 +60,10 @@ pub struct Dashboard {
     activity: Arc<Activity>,
     policies: Option<Arc<Policies>>,
     administration: Option<Arc<Administration>>,
+    team: Option<Arc<dyn TeamBackend>>,
     sessions: BrowserSessions,
     port: OnceLock<u16>,
+    own_port: OnceLock<u16>,
     reopening: OnceLock<Reopening>,
     /// A permit for each event stream, held by the task that writes it.
     streams: Arc<Semaphore>,
@@ -84,8 +91,10 @@ impl Dashboard {
             activity,
             policies: None,
             administration: None,
+            team: None,
             sessions: BrowserSessions::default(),
             port: OnceLock::new(),
+            own_port: OnceLock::new(),
             reopening: OnceLock::new(),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
             stopping: watch::Sender::new(false),
@@ -106,9 +115,15 @@ impl Dashboard {
         self
     }
 
-    /// Says at which port it is reached, which is told once.
+    /// Says at which port clients reach the gateway, and the dashboard unless it has a port
+    /// [of its own](Self::opens_at); told once.
     pub fn listens_at(&self, port: u16) {
         let _first = self.port.set(port);
+    }
+
+    /// Says at which port it is reached apart from clients, which is told once.
+    pub fn opens_at(&self, port: u16) {
+        let _first = self.own_port.set(port);
     }
 
     /// Says how a new link is had, which is told once.
@@ -125,7 +140,7 @@ impl Dashboard {
     /// is known.
     #[must_use]
     pub fn link(&self) -> Option<Secret<String>> {
-        let port = self.port.get()?;
+        let port = self.own_port.get().or(self.port.get())?;
         let token = self.sessions.new_link()?;
         let token = token.expose();
         let link = format!("http://127.0.0.1:{port}/dashboard/enter/{token}");
@@ -231,6 +246,7 @@ impl Dashboard {
                 answers::page(StatusCode::OK, html)
             }
             DashboardRoute::Tool(id, name) => self.tool(browser, &id, &name).await,
+            DashboardRoute::People => self.show_team(browser, query).await,
             place @ (DashboardRoute::Tokens
             | DashboardRoute::Add
             | DashboardRoute::Clients

@@ -448,7 +448,7 @@ fn take(fields: &mut Fields, name: &str) -> Option<Secret<String>> {
     Some(Secret::new(fields.swap_remove(at).1))
 }
 
-fn bad(message: String, hint: &str) -> Notice {
+pub(super) fn bad(message: String, hint: &str) -> Notice {
     let mut found = Diagnosis::new("", "");
     found.message = message;
     found.hint = Some(hint.to_owned());

@@ -10,6 +10,7 @@ mod overview;
 mod parts;
 mod policy;
 mod server;
+mod team;
 mod tokens;
 mod tool;
 
@@ -32,6 +33,7 @@ use super::sessions::{Notice, PendingServer};
 use super::{Reopening, answers};
 use crate::activity::{Activity, ActivityEntry};
 use crate::administration::ClientView;
+use crate::team::TeamView;
 use keyway_policy::GatewayToken;
 
 /// Everything that pages are made of, at one moment.
@@ -178,6 +180,16 @@ pub(super) fn history(look: &Look, browser: &BrowserSession, notice: Option<&Not
     framed("History", &history::page(look), browser, notice)
 }
 
+/// The people of a team.
+pub(super) fn team(
+    view: &TeamView,
+    part: &str,
+    browser: &BrowserSession,
+    notice: Option<&Notice>,
+) -> Html {
+    framed("People", &team::page(view, part, browser), browser, notice)
+}
+
 /// The answer to a request without a session: only how to get one.
 pub(super) fn refused(reopening: Reopening) -> Reply {
     let how = match reopening {
@@ -248,7 +260,7 @@ fn framed(title: &str, body: &Html, browser: &BrowserSession, notice: Option<&No
         browser.base(),
         title,
         browser.base(),
-        browser.manages.then(|| navigation(title, browser)),
+        (browser.manages || browser.has_team).then(|| navigation(title, browser)),
         browser.base(),
         parts::mark(browser),
         notice.map(shown),
@@ -259,13 +271,15 @@ fn framed(title: &str, body: &Html, browser: &BrowserSession, notice: Option<&No
 /// The pages beside those of single servers.
 fn navigation(title: &str, browser: &BrowserSession) -> Html {
     let links: Html = [
-        ("/", "Servers"),
-        ("/add", "Add a server"),
-        ("/clients", "Clients"),
-        ("/tokens", "Tokens"),
-        ("/history", "History"),
+        ("/", "Servers", true),
+        ("/add", "Add a server", browser.manages),
+        ("/clients", "Clients", browser.manages),
+        ("/tokens", "Tokens", browser.manages),
+        ("/people", "People", browser.has_team),
+        ("/history", "History", browser.manages),
     ]
     .into_iter()
+    .filter_map(|(path, label, is_there)| is_there.then_some((path, label)))
     .map(|(path, label)| {
         let is_here = label == title;
         html!(

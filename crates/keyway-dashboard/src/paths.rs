@@ -47,6 +47,8 @@ pub(super) enum DashboardRoute {
     Client(String),
     /// What happened.
     History,
+    /// The people of a team.
+    People,
 }
 
 /// What can be done to a server.
@@ -151,6 +153,7 @@ pub(super) fn find(path: &str) -> Option<DashboardRoute> {
         ["clients"] => Some(DashboardRoute::Clients),
         ["clients", name] => Some(DashboardRoute::Client(decoded_segment(name))),
         ["history"] => Some(DashboardRoute::History),
+        ["people"] => Some(DashboardRoute::People),
         ["p", plugin] => Some(DashboardRoute::Plugin(decoded_segment(plugin))),
         ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
         ["s", plugin, name, "tool", tool] => Some(DashboardRoute::Tool(

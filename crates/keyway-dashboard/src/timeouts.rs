@@ -26,3 +26,9 @@ pub(crate) const LIVE_UPDATE_PAUSE: Duration = Duration::from_millis(150);
 
 /// How long a browser may take to read an update.
 pub(crate) const LIVE_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Before a collector that failed is tried for the second time.
+pub(crate) const EXPORT_RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often spans are exported, as OpenTelemetry specifies it.
+pub(crate) const EXPORT_DELAY: Duration = Duration::from_secs(5);

@@ -1,9 +1,14 @@
-//! Sign-ins in a PostgreSQL database that several gateways share.
+//! Sign-ins, variables and approvals in a PostgreSQL database that several gateways share.
 //!
-//! Approvals, variables and gateway tokens stay in the vault of this machine.
+//! Gateway tokens and rules for tools stay in the vault of this machine.
 
 mod audit;
+mod migration;
+mod operations;
 mod recovery;
+mod secrets;
+mod transit;
+mod wrapping_key;
 
 use std::ffi::OsString;
 use std::io;
@@ -12,19 +17,18 @@ use std::sync::Arc;
 
 use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
-use keyway::store::{BackendFailure, StoreError};
-use keyway::vault::{Folders, KeyCommand, KeySupplier as _};
-use keyway_postgres::{
-    FileKey, Password, PasswordSupplier, Person, PostgresError, Replica, Settings, WrapError,
-};
+use keyway::store::{StoreError, ValueStore};
+use keyway::vault::Folders;
+use keyway_postgres::{Password, PasswordSupplier, Person, Replica, Settings};
 use keyway_secret::{Secret, SystemClock};
 use keyway_transport::capture;
 use keyway_vault::Folder;
-use thiserror::Error;
 
 pub use self::audit::{AuditReport, CallAudit, CallWriter, ExportedRows};
+pub(crate) use self::operations::{DatabaseState, DatabaseTeam};
 use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
+use crate::team_stores::TeamStores;
 use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
 
 /// An open database, and whose sign-ins are used.
@@ -58,11 +62,6 @@ impl DatabaseContext {
     }
 }
 
-/// No wrapping key is named.
-#[derive(Debug, Error)]
-#[error("no wrapping key is set for the database")]
-struct NoKey;
-
 impl Database {
     /// Opens the database at `address`; brings its schema up to date, and commits what an earlier
     /// process could not. Blocks.
@@ -79,11 +78,14 @@ impl Database {
         if let Some(authorities) = &given.ca_file {
             settings = settings.with_authorities(authorities);
         }
-        let key = wrapping_key(given, &context)?;
+        let (key, previous) = wrapping_key::open(given, &context)?;
         let journal = Folder::open(&context.folders.data)?.folder("database-journal")?;
         let settings = settings.with_journal(journal.path());
         let settings = settings.with_password(password(given, context));
-        let replica = Replica::open(&settings, Arc::new(key))?;
+        let replica = match previous {
+            Some(previous) => Replica::open_with_previous_key(&settings, key, previous)?,
+            None => Replica::open(&settings, key)?,
+        };
         replica.commit_journaled();
         let tenant = given.tenant.as_deref().unwrap_or(TENANT).to_owned();
         // Names are checked once, here.
@@ -100,15 +102,56 @@ impl Database {
         Ok(self.stores(Person::shared(&*self.tenant)?))
     }
 
-    /// Returns the stores of one person, by issuer and subject.
+    /// Returns the variables that all people of the tenant share.
     ///
     /// # Errors
     ///
     /// Returns [`StoreError::InvalidName`] for a name that cannot be stored.
-    pub fn person_stores(&self, issuer: &str, subject: &str) -> Result<Stores, StoreError> {
-        // An issuer is an address, so that it contains no space.
-        let person = format!("{issuer} {subject}");
-        Ok(self.stores(Person::new(&*self.tenant, person)?))
+    pub fn tenant_variables(&self) -> Result<Arc<dyn ValueStore>, StoreError> {
+        TeamStores::variables(self, None)
+    }
+
+    /// Returns the approvals of the admins, which hold for all people of the tenant.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::InvalidName`] for a name that cannot be stored.
+    pub fn tenant_approvals(&self) -> Result<Arc<dyn ValueStore>, StoreError> {
+        Ok(Arc::new(self.replica.approvals(self.owner(None)?)))
+    }
+
+    /// Deletes everything of one person and destroys the key of their data, at every gateway.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is still stored.
+    pub fn forget_person(&self, issuer: &str, subject: &str) -> Result<(), StoreError> {
+        self.replica.forget(&self.person(Some((issuer, subject)))?)
+    }
+
+    /// Wraps the keys of all people, of all tenants, with the configured wrapping key, in place of the
+    /// previous one; returns how many. Gateways that have both go on meanwhile, and a call that was
+    /// interrupted is continued by the next. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns that a running gateway has not got the new key, in which case nothing was changed, or
+    /// why a key could not be wrapped again.
+    pub fn rekey(&self) -> Result<u64, StoreError> {
+        Ok(self.replica.rekey()?.people)
+    }
+
+    fn owner(&self, person: Option<&keyway_people::Person>) -> Result<Person, StoreError> {
+        self.person(person.map(|person| (person.issuer(), person.subject())))
+    }
+
+    /// Names a person by issuer and subject, or the tenant.
+    fn person(&self, who: Option<(&str, &str)>) -> Result<Person, StoreError> {
+        Ok(match who {
+            // An issuer is an address, so that it contains no space.
+            Some((issuer, subject)) => Person::new(&*self.tenant, format!("{issuer} {subject}"))?,
+            None => Person::shared(&*self.tenant)?,
+        })
     }
 
     /// Returns the key that seals session ids at every gateway of the tenant.
@@ -146,20 +189,28 @@ impl Database {
     }
 }
 
-fn wrapping_key(given: &VaultSettings, context: &DatabaseContext) -> Result<FileKey, StoreError> {
-    if let Some(file) = &given.key_file {
-        return Ok(FileKey::read(file)?);
+impl TeamStores for Database {
+    fn sign_ins(&self, person: &keyway_people::Person) -> Result<Option<Stores>, StoreError> {
+        Ok(Some(self.stores(self.owner(Some(person))?)))
     }
-    let Some(line) = &given.key_command else {
-        let hint = "set `key_file` or `key_command` below `[vault]` of config.toml; make a key with: \
-                    openssl rand -hex 32";
-        return Err(BackendFailure::new(NoKey).with_hint(hint).into());
-    };
-    let command = KeyCommand::new(line.expose().into(), context.environment.clone());
-    let supplied = command.supply().map_err(|error| PostgresError::Wrapper {
-        source: WrapError::Away(Box::new(error)),
-    })?;
-    Ok(FileKey::new(&supplied)?)
+
+    fn keeps_sign_ins_apart(&self) -> bool {
+        true
+    }
+
+    fn variables(
+        &self,
+        person: Option<&keyway_people::Person>,
+    ) -> Result<Arc<dyn ValueStore>, StoreError> {
+        Ok(Arc::new(self.replica.variables(self.owner(person)?)))
+    }
+
+    fn approvals(
+        &self,
+        person: Option<&keyway_people::Person>,
+    ) -> Result<Option<Arc<dyn ValueStore>>, StoreError> {
+        Ok(Some(Arc::new(self.replica.approvals(self.owner(person)?))))
+    }
 }
 
 fn password(given: &VaultSettings, context: DatabaseContext) -> Password {

@@ -2,21 +2,49 @@
 
 use std::sync::Arc;
 
-use crate::database::Database;
+use crate::database::{Database, DatabaseState, DatabaseTeam};
 use crate::gateway::Gateway;
 use crate::local_backend::LocalBackend;
+use keyway_dashboard::Dashboard;
 
-/// Looks after what gateways that died left in the database, and tells whether it can be reached.
-/// Must be called inside a runtime.
+/// Looks after what gateways that died left in the database, tells whether it can be reached, shares
+/// the ceilings of token requests with the others, and measures. Must be called inside a runtime.
 #[must_use]
 pub fn watching(
     gateway: Gateway,
     database: Option<Database>,
     backend: &Arc<LocalBackend>,
 ) -> Gateway {
+    let gateway = gateway.measuring(Arc::clone(backend.host().refresh_traffic()));
     let Some(database) = database else {
         return gateway;
     };
     drop(tokio::spawn(database.clone().recover(Arc::clone(backend))));
-    gateway.with_store_check(move || database.is_ready())
+    let (traffic, state) = (
+        Arc::clone(backend.host().refresh_traffic()),
+        DatabaseState::default(),
+    );
+    drop(tokio::spawn(
+        database.clone().follow(traffic, state.clone()),
+    ));
+    let measured = database.clone();
+    gateway
+        .with_measures(move || measured.measures(&state).families())
+        .with_store_check(move || database.is_ready())
+}
+
+/// Adds the page of people, if their sign-ins are in a database.
+#[must_use]
+pub fn with_team(
+    dashboard: Dashboard,
+    database: Option<&Database>,
+    backend: &Arc<LocalBackend>,
+) -> Dashboard {
+    match database {
+        Some(database) => {
+            let team = DatabaseTeam::new(database.clone(), Arc::clone(backend));
+            dashboard.with_team(Arc::new(team))
+        }
+        None => dashboard,
+    }
 }

@@ -17,6 +17,7 @@ mod dormant;
 mod dynamic_connections;
 mod event_streams;
 mod exchange;
+mod families;
 mod guard;
 mod http_sse;
 mod legacy;
@@ -26,6 +27,8 @@ mod look_requests;
 mod metrics;
 mod modern;
 mod open_files;
+mod operating;
+mod person_page;
 mod principal;
 mod readiness;
 mod reply;
@@ -52,11 +55,15 @@ pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::consent::Consents;
+pub(crate) use self::families::Family;
 use self::guard::Door;
 use self::limits::Limits;
 use self::look_requests::{AwaitedLooks, LookRequests};
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
+use self::operating::Operating;
+pub(crate) use self::person_page::OWN_PAGE;
+pub use self::person_page::{PersonAction, PersonEntry, PersonNeed, PersonVariable, SetBy};
 use self::principal::{PersonPrincipal, Principal, PrincipalId, TokenTable, bearer};
 use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};
@@ -91,6 +98,7 @@ pub struct Gateway {
     dashboard: Option<Arc<Dashboard>>,
     control: Option<Arc<Control>>,
     readiness: Readiness,
+    operating: Operating,
     people: Option<Arc<People>>,
     consents: Option<Arc<Consents>>,
     looks: LookRequests,
@@ -112,6 +120,7 @@ impl Gateway {
             dashboard: None,
             control: None,
             readiness: Readiness::default(),
+            operating: Operating::default(),
             people: None,
             consents: None,
             looks: LookRequests::default(),
@@ -191,6 +200,15 @@ impl Gateway {
         self.router.set_consents(Arc::clone(&consents));
         self.consents = Some(consents);
         self.with_people(people)
+    }
+
+    /// Lets people set variables and approve where these lead, on a page of their own.
+    #[must_use]
+    pub fn with_own_pages(self) -> Self {
+        if let Some(consents) = &self.consents {
+            consents.show_own_pages();
+        }
+        self
     }
 
     /// Answers hosts of the same user on the private socket as well.
@@ -421,11 +439,10 @@ impl Gateway {
         if let Some(consents) = &self.consents
             && Consents::is_own(path)
         {
-            return consents.answer(&request, &self.servers()).await;
+            return consents.answer(request, &self.servers()).await;
         }
-        // What is for the person of this machine stays on it.
         let is_local = door == Door::Local;
-        let dashboard = self.dashboard.as_ref().filter(|_| is_local);
+        let dashboard = self.dashboard_at(door, request.peer);
         if let Some(dashboard) = dashboard.filter(|_| Dashboard::is_own(path)) {
             // What a person reads in order to approve it is what is there now; a page that is open
             // follows regular looks.
@@ -438,17 +455,13 @@ impl Gateway {
         if let Some(control) = control.filter(|_| Control::is_own(path)) {
             return control.answer(request).await;
         }
+        if path == "/metrics" && self.has_metrics_at(door, request.peer) {
+            return self.answer_metrics(&request).await;
+        }
         let principal = match self.principal(&request).await {
             Ok(principal) => principal,
             Err(refusal) => return refusal,
         };
-        if path == "/metrics" && is_local {
-            if !principal.opens_all() {
-                return reply::token_too_narrow();
-            }
-            let text = self.metrics.text(self.session_count());
-            return reply::plain(StatusCode::OK, "").body(text);
-        }
         let mut found = self.find(path, &principal);
         if found.is_err() {
             self.looks.look().await;

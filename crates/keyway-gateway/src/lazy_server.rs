@@ -4,7 +4,7 @@ mod cached;
 mod person;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -32,10 +32,10 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use self::cached::Cached;
-pub use self::person::PersonStores;
-use crate::gateway::Upstream;
+use crate::gateway::{PersonAction, PersonEntry, PersonNeed, Upstream};
 use crate::shared_gateway::SharedGateway;
 use crate::sharing;
+use crate::team::{PeopleConnections, Team};
 use crate::timeouts::PACKAGE_QUEUE_TIMEOUT;
 
 /// A server that is planned and approved when it is connected to, so that an approval given
@@ -62,6 +62,8 @@ pub struct LazyServer {
     is_idle_program: AtomicBool,
     /// What its first use depended on, where it is watched.
     first_use: OnceLock<Fingerprinted>,
+    /// The people who use it, and their connections.
+    people: PeopleConnections,
     /// For programs that are started again; empty where they are not.
     this: Weak<Self>,
 }
@@ -115,8 +117,8 @@ pub struct LazyServerOptions {
     pub watch: Option<FingerprintKey>,
     /// After how long without a request its program ends, if it is one; `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// Where the sign-ins of each person are; without it they are in one store, by account.
-    pub person_stores: Option<PersonStores>,
+    /// What belongs to each person; without it they have sign-ins by account, and nothing else.
+    pub team: Option<Team>,
 }
 
 /// Whether a connection was made with a sign-in.
@@ -168,6 +170,7 @@ impl LazyServer {
             approved: Mutex::new(cached),
             is_idle_program: AtomicBool::new(false),
             first_use: OnceLock::new(),
+            people: PeopleConnections::default(),
             this,
         }
     }
@@ -218,13 +221,31 @@ impl LazyServer {
                     Ok((document, entry)) => document.source.slice(entry.span),
                     Err(_) => "",
                 };
-                let words = [text.as_bytes(), error.code().as_str().as_bytes()];
+                // What people use may be whole with values of their own: it is the same as long as
+                // the plugin's part of it is, and is approved.
+                let shared = self.shared_question();
+                let (content, files) = match &shared {
+                    Some((digest, files)) => (digest.as_bytes(), files.clone()),
+                    None => (&[][..], Vec::new()),
+                };
+                let words = [text.as_bytes(), error.code().as_str().as_bytes(), content];
                 Fingerprinted {
                     fingerprint: *key.hash("closed", &words).as_bytes(),
-                    files: Vec::new(),
+                    files,
                 }
             }
         });
+    }
+
+    /// Returns in words what of an entry counts for people if it cannot be filled in without theirs:
+    /// what would be approved, and whether it is; and the files of that.
+    fn shared_question(&self) -> Option<(String, Vec<PathBuf>)> {
+        self.options.team.as_ref()?;
+        let plan = self.plugin().plan(&self.server).ok()?;
+        let question = plan.question()?;
+        let words = format!("{} {}", question.digest, plan.is_approved());
+        let files = question.files.paths().map(Path::to_owned);
+        Some((words, files.collect()))
     }
 
     fn fingerprint_of(
@@ -512,7 +533,34 @@ impl Upstream for LazyServer {
         &'a self,
         person: &'a Person,
     ) -> BoxFuture<'a, Result<Option<OAuth>, ServerProblem>> {
-        Box::pin(async move { Ok(self.own(person).await?.oauth()) })
+        Box::pin(async move {
+            let own = self.own(person).await.map_err(|it| it.problem)?;
+            Ok(own.oauth())
+        })
+    }
+
+    fn may_need_people(&self) -> bool {
+        self.has_variables()
+    }
+
+    fn person_need<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, Option<PersonNeed>> {
+        Box::pin(self.need_of(person))
+    }
+
+    fn person_needs_no_more<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, ()> {
+        Box::pin(self.needs_no_more(person))
+    }
+
+    fn person_entry<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, Option<PersonEntry>> {
+        Box::pin(self.entry_for(person))
+    }
+
+    fn act_for<'a>(
+        &'a self,
+        person: &'a Person,
+        action: PersonAction,
+    ) -> BoxFuture<'a, Result<bool, ServerProblem>> {
+        Box::pin(self.do_for(person, action))
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {

@@ -2,6 +2,7 @@
 //! metrics and traces.
 
 pub mod address;
+pub mod admin_port;
 pub mod control;
 pub mod control_client;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
@@ -12,7 +13,7 @@ pub mod gateway;
 mod history;
 pub mod lazy_server;
 pub mod local_backend;
-mod moment;
+pub mod migration_report;
 pub mod people;
 pub mod public_listener;
 pub mod recording;
@@ -20,8 +21,7 @@ pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;
 pub mod team;
+pub mod team_stores;
 mod timeouts;
-pub mod traces;
 
-pub use self::moment::parse_moment;
 pub use keyway_transport::SHUTDOWN_TIMEOUT;

@@ -140,6 +140,12 @@ impl People {
         self.verifier.knows_browsers_of(issuer)
     }
 
+    /// Returns the issuers at which browsers can show whose they are.
+    pub(crate) fn browser_issuers(&self) -> Vec<&str> {
+        let issuers = self.verifier.issuers();
+        issuers.filter(|it| self.knows_browsers_of(it)).collect()
+    }
+
     /// Makes a page on which a person shows who they are, and which leads back to `redirect_uri`.
     ///
     /// Cancel safety: cancel safe; nothing is stored.

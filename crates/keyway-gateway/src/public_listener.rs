@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use keyway::settings::{PublicAddress, TlsFiles};
 use keyway_auth::BoxFuture;
-use keyway_transport::{Listener, RemoteConnections};
+use keyway_transport::{ListenError, Listener, RemoteConnections};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
@@ -185,6 +185,14 @@ pub enum PublicListenError {
     Certificate {
         /// In a few words.
         why: String,
+    },
+    /// The admin port cannot be listened on.
+    #[error("cannot listen on `{address}` for admins")]
+    Admin {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: ListenError,
     },
     /// The system refused.
     #[error("cannot listen on `{address}`")]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::database::Database;
 use crate::timeouts::{AUDIT_FLUSH_TIMEOUT, TRACES_FLUSH_TIMEOUT};
-use crate::traces::Export;
+use keyway_dashboard::traces::Export;
 
 /// What is on its way out.
 #[derive(Debug, Default)]

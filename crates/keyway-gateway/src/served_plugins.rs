@@ -32,6 +32,7 @@ use crate::file_watch::Stamps;
 use crate::gateway::{Gateway, ServedServer};
 use crate::lazy_server::{LazyServer, LazyServerOptions};
 use crate::local_backend::LocalBackend;
+use crate::team::Team;
 use crate::timeouts::LOOK_INTERVAL;
 use keyway_dashboard::ServerId;
 
@@ -54,7 +55,7 @@ pub struct ServedPlugins {
     stamps: Stamps,
     vault: Stamps,
     /// Tells of sign-ins that others made, where they are not in the vault's files.
-    feed: Option<Box<dyn ChangeFeed>>,
+    feeds: Vec<Box<dyn ChangeFeed>>,
     settings: Stamps,
     /// Whether to look again in any case.
     in_doubt: bool,
@@ -125,7 +126,7 @@ impl ServedPlugins {
             upstreams: Vec::new(),
             stamps: Stamps::default(),
             vault: Stamps::of_own(VAULT_FILES.map(|name| data.join(name))),
-            feed: change_feed(backend),
+            feeds: change_feeds(backend, context.team.as_ref()),
             settings: Stamps::of([config.join("config.toml")]),
             in_doubt: false,
             unsettled_looks: 0,
@@ -216,8 +217,10 @@ impl ServedPlugins {
         let has_new_files = stamps != self.stamps || std::mem::take(&mut self.in_doubt);
         // What is written counts only when it is on the disk, and then no file changes any more.
         let is_unsettled = self.unsettled_looks > 0;
-        let is_told = self.feed.as_mut().map(|feed| feed.changed());
-        let is_told = is_told.is_some_and(|told| told.unwrap_or(false));
+        let mut is_told = false;
+        for feed in &mut self.feeds {
+            is_told |= feed.changed().unwrap_or(false);
+        }
         let has_new_records = vault != self.vault || is_unsettled || is_told;
         self.unsettled_looks = match vault == self.vault {
             true => self.unsettled_looks.saturating_sub(1),
@@ -227,6 +230,9 @@ impl ServedPlugins {
         let has_news = self.known.values().any(has_news);
         self.stamps = stamps;
         self.vault = vault;
+        for upstream in self.upstreams.iter().filter_map(Weak::upgrade) {
+            upstream.look_at_people(has_new_records || has_new_files || has_news);
+        }
         if !has_new_files && !has_news && !has_new_records {
             let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
             upstreams.for_each(|upstream| upstream.drop_unused());
@@ -320,7 +326,7 @@ impl ServedPlugins {
             shared: None,
             watch: Some(self.key.clone()),
             idle_timeout: settings.gateway.idle_timeout(&format!("{plugin}:{name}")),
-            person_stores: self.context.person_stores.clone(),
+            team: self.context.team.clone(),
         };
         let id = ServerId::new(&**plugin, &**name);
         let (hosts, of) = (Arc::clone(&self.hosts), Arc::clone(loaded));
@@ -411,11 +417,16 @@ impl ServedPlugins {
     }
 }
 
-/// Returns what tells of sign-ins in a store other than the vault; one that cannot be heard is asked
-/// when a token is needed.
-fn change_feed(backend: &LocalBackend) -> Option<Box<dyn ChangeFeed>> {
-    let accounts = backend.host().accounts()?;
-    accounts.change_feed().ok().flatten()
+/// Returns what tells of sign-ins, variables and approvals in a store other than the vault; a store that
+/// cannot be heard is asked when something of it is needed.
+fn change_feeds(backend: &LocalBackend, team: Option<&Team>) -> Vec<Box<dyn ChangeFeed>> {
+    let accounts = backend.host().accounts();
+    let sign_ins = accounts.and_then(|accounts| accounts.change_feed().ok().flatten());
+    let shared = team.map(|team| team.change_feeds(None));
+    sign_ins
+        .into_iter()
+        .chain(shared.into_iter().flatten())
+        .collect()
 }
 
 fn shown(path: &Path) -> String {

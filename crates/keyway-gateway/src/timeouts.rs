@@ -34,6 +34,9 @@ pub(crate) const SESSION_UNUSED_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 /// client can bring the next.
 pub(crate) const PERSON_GRACE: Duration = Duration::from_secs(15 * 60);
 
+/// How long a plan for a person counts for the next request of the same person.
+pub(crate) const PERSON_PLAN_CACHE_TIME: Duration = Duration::from_secs(1);
+
 /// How long a person may take to sign in to a server, from the link to each page and back.
 pub(crate) const CONSENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
@@ -82,17 +85,11 @@ pub(crate) const PLAN_CACHE_TIME: Duration = Duration::from_secs(1);
 /// How long values stay in memory for a client that may come.
 pub(crate) const PLAN_UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Before a collector that failed is tried for the second time.
-pub(crate) const EXPORT_RETRY_PAUSE: Duration = Duration::from_millis(500);
-
 /// For the last spans when the gateway ends.
 pub(crate) const TRACES_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// For the last calls to reach the audit when the gateway ends.
 pub(crate) const AUDIT_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How often spans are exported, as OpenTelemetry specifies it.
-pub(crate) const EXPORT_DELAY: Duration = Duration::from_secs(5);
 
 /// For a process that wants to share a connection to say which.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -107,6 +104,10 @@ pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 #[cfg(feature = "postgres")]
 pub(crate) const PASSWORD_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// For an answer of Transit, once a connection to it is made: it computes one block.
+#[cfg(feature = "postgres")]
+pub(crate) const TRANSIT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long calls wait for others of the same batch before they are written to the audit.
 #[cfg(feature = "postgres")]
 pub(crate) const AUDIT_DELAY: Duration = Duration::from_secs(1);
@@ -114,6 +115,22 @@ pub(crate) const AUDIT_DELAY: Duration = Duration::from_secs(1);
 /// Before a batch is tried again that could not be written.
 #[cfg(feature = "postgres")]
 pub(crate) const AUDIT_RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the replicas are counted that share the ceilings of token requests.
+#[cfg(feature = "postgres")]
+pub(crate) const REPLICA_LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// For how long that count holds: after it, no more token requests become due without a new one.
+#[cfg(feature = "postgres")]
+pub(crate) const REPLICA_LOOK_LIFETIME: Duration = Duration::from_secs(2);
+
+/// How often the ages of keys are read for metrics.
+#[cfg(feature = "postgres")]
+pub(crate) const KEY_AGE_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The renewals that the page of people counts.
+#[cfg(feature = "postgres")]
+pub(crate) const TEAM_OUTCOMES_WINDOW: Duration = Duration::from_secs(3600);
 
 /// How often claims of gateways that died are looked for.
 #[cfg(feature = "postgres")]

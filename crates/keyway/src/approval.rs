@@ -2,9 +2,7 @@
 //!
 //! It is made and compared in `keyway-approval`; [`crate::host`] asks it of every plan.
 
-#[cfg(feature = "vault")]
-pub use keyway_approval::Ledger;
 pub use keyway_approval::{
     Agreement, Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files,
-    Manifest, Protection, Question,
+    Ledger, Manifest, PersonApprovals, Protection, Question, SharedApprovals,
 };

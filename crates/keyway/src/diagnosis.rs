@@ -85,7 +85,8 @@ pub struct Diagnosis {
     pub variables: Vec<Variable>,
     /// The stored sign-in, with its expiry.
     pub sign_in: Option<SignIn>,
-    /// The fingerprint of the vault's key that the sign-in was moved to.
+    /// The fingerprint of the vault's key that the sign-in was moved to, or the address of the
+    /// database.
     pub moved_to: Option<String>,
     /// A process that has a new sign-in in memory alone, because the vault does not take it.
     pub unstored_sign_in: Option<UnstoredSignIn>,

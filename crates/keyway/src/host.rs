@@ -41,12 +41,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_approval::{EntryContext, runs_program};
+use keyway_auth::oauth::RefreshTraffic;
 use keyway_auth::ports::Tasks;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
 #[cfg(feature = "bundles")]
 use keyway_files::bundles::Bundles;
 use keyway_mcp::session::ClientInfo;
+use keyway_store::ValueStore;
 use keyway_transport::{HttpClient, Log};
 use url::Url;
 
@@ -110,6 +112,8 @@ pub struct Host {
     pub(crate) events: Events,
     /// Where to record what a server gets; a host that has this is for one server.
     pub(crate) redaction_values: Option<RedactionValues>,
+    /// What all sign-ins share about their renewals.
+    pub(crate) refresh_traffic: Arc<RefreshTraffic>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tasks: Arc<dyn Tasks>,
     /// How this program introduces itself to MCP servers.
@@ -152,6 +156,10 @@ pub(crate) struct VariableSources {
     /// The variables of `keyway env`.
     #[cfg(feature = "vault")]
     pub(crate) vault: Option<Arc<KeptVault>>,
+    /// Stores of variables, in the place of the vault's; the first that has one wins.
+    pub(crate) stores: Option<Arc<[Arc<dyn ValueStore>]>>,
+    /// Whether nothing but these stores counts: no environment, and no file.
+    pub(crate) is_alone: bool,
     /// Where plugins may keep data; none without a home.
     pub(crate) data: Option<PathBuf>,
     /// `HOST_PROJECT_DIR`.
@@ -230,6 +238,12 @@ impl Host {
     #[must_use]
     pub const fn events(&self) -> &Events {
         &self.events
+    }
+
+    /// Returns what all sign-ins of this host and its clones share about their renewals.
+    #[must_use]
+    pub const fn refresh_traffic(&self) -> &Arc<RefreshTraffic> {
+        &self.refresh_traffic
     }
 
     /// Reads the events of this host and its clones from now on: which plugin, server and client,

@@ -23,6 +23,7 @@ mod tree;
 mod words;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use keyway_approval::is_from;
 pub use keyway_approval::{
     Confinement, Sandbox, SandboxMechanism, SandboxProfile, ServerConfinement,
 };
-pub use keyway_auth::oauth::RefreshScope;
+pub use keyway_auth::oauth::{RefreshLimit, RefreshLimits, RefreshScope};
 
 pub(crate) use self::confinement::inherit;
 #[cfg(feature = "stdio")]
@@ -40,7 +41,7 @@ pub use self::confinement::isolation;
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
-pub use self::limits::{Limit, LimitSettings};
+pub use self::limits::{Limit, LimitSettings, RefreshRate};
 #[cfg(feature = "settings-file")]
 pub use self::names::names;
 #[cfg(feature = "settings-file")]
@@ -86,11 +87,36 @@ pub struct VaultSettings {
     pub password_file: Option<PathBuf>,
     /// The command line that prints the password.
     pub password_command: Option<Secret<String>>,
-    /// The file that holds the wrapping key.
-    pub key_file: Option<PathBuf>,
-    /// The command line that prints the wrapping key.
-    pub key_command: Option<Secret<String>>,
+    /// The key that wraps the keys of people's data.
+    pub key: WrappingKeySettings,
+    /// `[vault.previous_key]`: the one that did so far, while it is being changed.
+    pub previous_key: Option<WrappingKeySettings>,
     /// The certificates that the database is verified against.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Where a wrapping key is: in a file, with a command, in a PKCS#11 token, or in Transit of Vault or
+/// OpenBao.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct WrappingKeySettings {
+    /// The file that holds the key.
+    pub file: Option<PathBuf>,
+    /// The command line that prints the key.
+    pub command: Option<Secret<String>>,
+    /// The library of the PKCS#11 token's vendor.
+    pub pkcs11_module: Option<PathBuf>,
+    /// The label of the PKCS#11 token.
+    pub pkcs11_token: Option<String>,
+    /// The address at which Transit is mounted.
+    pub transit_url: Option<String>,
+    /// The name of the key in the token or in Transit.
+    pub name: Option<String>,
+    /// The file that holds the PIN of the token, or the token for Transit.
+    pub secret_file: Option<PathBuf>,
+    /// The command line that prints it.
+    pub secret_command: Option<Secret<String>>,
+    /// The certificates that Transit is verified against.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -102,6 +128,8 @@ pub struct GatewaySettings {
     pub idle_minutes: Option<u16>,
     /// The whole ids of servers whose programs do not end.
     pub keep_running: Vec<String>,
+    /// Where it is looked after, apart from clients.
+    pub admin: Option<SocketAddr>,
     /// Where it is reached from other machines; `None` for this machine alone.
     pub public: Option<PublicAddress>,
     /// `[gateway.people]`: which people may use it; `None` for none.
@@ -208,8 +236,21 @@ pub struct OAuth {
     /// Where the person hosts the document that `keyway client-metadata` prints; its address is
     /// the client id.
     pub client_metadata_url: Option<String>,
+    /// How many renewals at once an issuer is asked for that is not named below.
+    pub refreshes: RefreshRate,
     /// Clients that were registered beforehand, and exceptions, by issuer.
     pub issuers: BTreeMap<String, Issuer>,
+}
+
+impl OAuth {
+    /// Returns how many token requests renewals send to each issuer.
+    #[must_use]
+    pub fn refresh_limits(&self) -> RefreshLimits {
+        let usual = self.refreshes;
+        let named = self.issuers.iter();
+        let named = named.map(|(name, issuer)| (name.clone(), issuer.refreshes.limit(usual)));
+        RefreshLimits::new(usual.limit(RefreshRate::default()), named.collect())
+    }
 }
 
 /// What is known of one authorization server.
@@ -218,6 +259,8 @@ pub struct OAuth {
 pub struct Issuer {
     /// The client that was registered there.
     pub client: Client,
+    /// How many renewals at once it is asked for.
+    pub refreshes: RefreshRate,
     /// The port of the callback that was registered.
     pub callback_port: Option<u16>,
     /// The `issuer` that its metadata state although it is not the identifier used, which

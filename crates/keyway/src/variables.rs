@@ -1,6 +1,8 @@
-//! Variables that a person keeps sealed in the vault, for programs that no shell starts.
+//! Variables that are kept sealed, for programs that no shell starts: in the vault, or in a store of
+//! values.
 //!
-//! They are the last source: what the process environment or an env file sets, counts before.
+//! They are the last source: what the process environment or an env file sets, counts before. A host
+//! that serves people has no other source.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,18 +12,15 @@ use keyway_config::environment::{Environment, Origin, Variables, is_host_variabl
 use keyway_config::headers::MAX_VALUE_BYTES;
 use keyway_config::template::{is_asked_for, is_variable_name};
 use keyway_secret::Secret;
-use keyway_store::Deleted;
+use keyway_store::{StoreError, ValueStore};
 use keyway_vault::{Namespace, Vault, VaultError};
 use thiserror::Error;
 
 use crate::vault::KeptVault;
 
-/// The variables in one vault.
+/// The variables in one vault, or in a store.
 #[derive(Debug)]
-pub struct KeptVariables<'a> {
-    vault: &'a Vault,
-    namespace: Namespace,
-}
+pub struct KeptVariables<'a>(Box<dyn ValueStore + 'a>);
 
 /// What may be told of a variable that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +56,15 @@ pub enum KeepError {
     /// No environment can hold it.
     #[error("the value contains a NUL byte")]
     ZeroByte,
-    /// The vault cannot be used.
+    /// They cannot be read or written.
     #[error(transparent)]
-    Vault(#[from] VaultError),
+    Store(#[from] StoreError),
+}
+
+impl From<VaultError> for KeepError {
+    fn from(error: VaultError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl<'a> KeptVariables<'a> {
@@ -69,8 +74,14 @@ impl<'a> KeptVariables<'a> {
     ///
     /// Returns a [`VaultError`] if the vault cannot be used.
     pub fn new(vault: &'a Vault) -> Result<Self, VaultError> {
-        let namespace = Namespace::new(NAMESPACE)?;
-        Ok(Self { vault, namespace })
+        let rows = vault.sealed(Namespace::new(NAMESPACE)?);
+        Ok(Self(Box::new(rows)))
+    }
+
+    /// Takes the variables of a store.
+    #[must_use]
+    pub fn of(store: &Arc<dyn ValueStore>) -> Self {
+        Self(Box::new(Arc::clone(store)))
     }
 
     /// Says whether a variable of that name can be kept.
@@ -116,32 +127,27 @@ impl<'a> KeptVariables<'a> {
         row.extend_from_slice(&since.as_secs().to_le_bytes());
         row.extend_from_slice(text.as_bytes());
         let row = Secret::new(row);
-        let rows = self.vault.sealed(self.namespace.clone());
-        rows.put(name, row.expose())?;
-        Ok(())
+        Ok(self.0.put(name, row.expose())?)
     }
 
     /// Destroys a value; returns whether there was one.
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn unset(&self, name: &str) -> Result<bool, VaultError> {
-        let rows = self.vault.sealed(self.namespace.clone());
-        Ok(rows.delete(name)? != Deleted::Absent)
+    /// Returns why it may still be kept.
+    pub fn unset(&self, name: &str) -> Result<bool, StoreError> {
+        self.0.delete(name)
     }
 
     /// Lists what is kept, by name.
     ///
     /// # Errors
     ///
-    /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
-    pub fn list(&self) -> Result<Vec<KeptVariable>, VaultError> {
-        let rows = self.vault.sealed(self.namespace.clone());
+    /// Returns why they cannot be read: one was tampered with, for example.
+    pub fn list(&self) -> Result<Vec<KeptVariable>, StoreError> {
         let mut listed = Vec::new();
-        for (name, record) in rows.read_all()? {
-            let Some((time, value)) = record.value.expose().split_first_chunk::<TIME_BYTES>()
-            else {
+        for (name, row) in self.0.all()? {
+            let Some((time, value)) = row.expose().split_first_chunk::<TIME_BYTES>() else {
                 continue;
             };
             let since = Duration::from_secs(u64::from_le_bytes(*time));
@@ -159,11 +165,10 @@ impl<'a> KeptVariables<'a> {
     /// # Errors
     ///
     /// As [`KeptVariables::list`].
-    pub fn all(&self) -> Result<Variables, VaultError> {
-        let rows = self.vault.sealed(self.namespace.clone());
+    pub fn all(&self) -> Result<Variables, StoreError> {
         let mut pairs = Vec::new();
-        for (name, record) in rows.read_all()? {
-            let value = record.value.expose().split_first_chunk::<TIME_BYTES>();
+        for (name, row) in self.0.all()? {
+            let value = row.expose().split_first_chunk::<TIME_BYTES>();
             let value = value.and_then(|(_, value)| String::from_utf8(value.to_vec()).ok());
             pairs.extend(value.map(|value| (name, value)));
         }
@@ -171,29 +176,45 @@ impl<'a> KeptVariables<'a> {
     }
 }
 
-/// The variables of a vault that is opened only for a name that no other source has, and only if it
-/// has any.
+/// The variables of a vault or of stores, read only for a name that no other source has; the vault is
+/// opened only if it has any.
 pub struct LazyVariables {
-    vault: Arc<KeptVault>,
+    place: Place,
     read: OnceLock<Variables>,
     /// Set inside `read`'s initialization, which runs once; held only to put the error in or to
     /// take it out.
-    trouble: Mutex<Option<VaultError>>,
+    trouble: Mutex<Option<StoreError>>,
+}
+
+/// Where variables are kept.
+enum Place {
+    Vault(Arc<KeptVault>),
+    /// The first that has a variable wins.
+    Stores(Arc<[Arc<dyn ValueStore>]>),
 }
 
 impl LazyVariables {
     /// Prepares; nothing is opened yet.
     #[must_use]
     pub const fn new(vault: Arc<KeptVault>) -> Self {
+        Self::at(Place::Vault(vault))
+    }
+
+    /// The same for stores, the first of which wins.
+    pub(crate) const fn of_stores(stores: Arc<[Arc<dyn ValueStore>]>) -> Self {
+        Self::at(Place::Stores(stores))
+    }
+
+    const fn at(place: Place) -> Self {
         Self {
-            vault,
+            place,
             read: OnceLock::new(),
             trouble: Mutex::new(None),
         }
     }
 
     /// Returns why variables that are kept could not be read, once.
-    pub fn take_trouble(&self) -> Option<VaultError> {
+    pub fn take_trouble(&self) -> Option<StoreError> {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.take()
     }
@@ -213,13 +234,21 @@ impl LazyVariables {
         })
     }
 
-    fn load(&self) -> Result<Variables, VaultError> {
-        let inspected = Vault::inspect(self.vault.folders())?;
+    fn load(&self) -> Result<Variables, StoreError> {
+        let vault = match &self.place {
+            Place::Vault(vault) => vault,
+            Place::Stores(stores) => {
+                let of = |store: &Arc<dyn ValueStore>| KeptVariables::of(store).all();
+                let all: Vec<_> = stores.iter().rev().map(of).collect::<Result<_, _>>()?;
+                return Ok(Variables::joined(all));
+            }
+        };
+        let inspected = Vault::inspect(vault.folders())?;
         let count = inspected.and_then(|found| found.entries.get(NAMESPACE).copied());
         if count.unwrap_or_default() == 0 {
             return Ok(Variables::default());
         }
-        let vault = self.vault.get()?;
+        let vault = vault.get()?;
         KeptVariables::new(&vault)?.all()
     }
 }

@@ -8,13 +8,19 @@ use std::sync::Arc;
 
 use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
-use keyway::store::{BackendFailure, StoreError};
-use keyway::vault::Folders;
+use keyway::store::{BackendFailure, StoreError, ValueStore};
+use keyway::vault::{Folders, Vault};
+use keyway_auth::BoxFuture;
+use keyway_auth::oauth::RefreshTraffic;
 use keyway_dashboard::activity::{ActivityEntry, ActivitySink};
+use keyway_dashboard::team::{TeamBackend, TeamView};
+use keyway_people::Person;
 use thiserror::Error;
 
-use crate::gateway::SessionKey;
+use crate::gateway::{Family, SessionKey};
 use crate::local_backend::LocalBackend;
+use crate::migration_report::MigrationReport;
+use crate::team_stores::TeamStores;
 
 /// A database that cannot be opened.
 #[derive(Clone, Debug)]
@@ -78,12 +84,21 @@ impl Database {
         match self.0 {}
     }
 
-    /// Returns the stores of one person.
+    /// Returns the variables that all people of the tenant share.
     ///
     /// # Errors
     ///
     /// Never: there is no database.
-    pub const fn person_stores(&self, _: &str, _: &str) -> Result<Stores, StoreError> {
+    pub const fn tenant_variables(&self) -> Result<Arc<dyn ValueStore>, StoreError> {
+        match self.0 {}
+    }
+
+    /// Returns the approvals of the admins.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn tenant_approvals(&self) -> Result<Arc<dyn ValueStore>, StoreError> {
         match self.0 {}
     }
 
@@ -122,9 +137,103 @@ impl Database {
         match self.0 {}
     }
 
+    /// Deletes everything of one person.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn forget_person(&self, _: &str, _: &str) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    /// Changes the wrapping key.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn rekey(&self) -> Result<u64, StoreError> {
+        match self.0 {}
+    }
+
+    /// Moves the sign-ins of a vault into the database.
+    ///
+    /// # Errors
+    ///
+    /// Never: there is no database.
+    pub const fn migrate(
+        &self,
+        _: &Vault,
+        _: &str,
+        _: Option<(&str, &str)>,
+    ) -> Result<MigrationReport, StoreError> {
+        match self.0 {}
+    }
+
     /// Tells whether the database was there at its last word.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
+        match self.0 {}
+    }
+}
+
+/// What was last seen of a database: nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DatabaseState(());
+
+/// What is measured of a database: nothing.
+pub(crate) struct Measures(Infallible);
+
+impl Measures {
+    pub(crate) fn families(&self) -> Vec<Family> {
+        match self.0 {}
+    }
+}
+
+impl Database {
+    pub(crate) fn measures(&self, _: &DatabaseState) -> Measures {
+        match self.0 {}
+    }
+
+    /// Cancel safety: there is nothing to cancel.
+    pub(crate) async fn follow(self, _: Arc<RefreshTraffic>, _: DatabaseState) {
+        match self.0 {}
+    }
+}
+
+/// What an admin sees: there is no database.
+#[derive(Debug)]
+pub(crate) struct DatabaseTeam(Infallible);
+
+impl DatabaseTeam {
+    pub(crate) fn new(database: Database, _: Arc<LocalBackend>) -> Self {
+        match database.0 {}
+    }
+}
+
+impl TeamBackend for DatabaseTeam {
+    fn look<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<TeamView, StoreError>> {
+        match self.0 {}
+    }
+
+    fn sign_out<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<String, StoreError>> {
+        match self.0 {}
+    }
+}
+
+impl TeamStores for Database {
+    fn sign_ins(&self, _: &Person) -> Result<Option<Stores>, StoreError> {
+        match self.0 {}
+    }
+
+    fn keeps_sign_ins_apart(&self) -> bool {
+        match self.0 {}
+    }
+
+    fn variables(&self, _: Option<&Person>) -> Result<Arc<dyn ValueStore>, StoreError> {
+        match self.0 {}
+    }
+
+    fn approvals(&self, _: Option<&Person>) -> Result<Option<Arc<dyn ValueStore>>, StoreError> {
         match self.0 {}
     }
 }

@@ -82,7 +82,10 @@ async fn recover(oauth: OAuth, generation: Generation, slots: Arc<Semaphore>) {
 }
 
 /// Returns the sign-ins of everything that is served, by their names.
-async fn sign_ins(backend: Arc<LocalBackend>, stores: Stores) -> HashMap<GrantKey, OAuth> {
+pub(super) async fn sign_ins(
+    backend: Arc<LocalBackend>,
+    stores: Stores,
+) -> HashMap<GrantKey, OAuth> {
     // It reads plugins, and the store.
     let found = tokio::task::spawn_blocking(move || backend.sign_ins(stores));
     let found = found.await.unwrap_or_default().into_iter();

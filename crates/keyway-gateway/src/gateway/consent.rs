@@ -20,10 +20,10 @@
 
 mod browser;
 mod flows;
-mod pages;
+mod own_page;
 mod sign_in_port;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::{Method, StatusCode};
 use keyway::store::OneTimeStore;
@@ -37,23 +37,34 @@ use url::form_urlencoded;
 
 use self::browser::Browser;
 use self::flows::{Flows, Leg, Link, Step};
-use self::pages::Fault;
 pub(super) use self::sign_in_port::PersonSignIn;
 use super::served_servers::ServedServer;
 use crate::people::People;
+use keyway_dashboard::consent_pages::{self as pages, Fault};
 
 /// Signs people in to servers.
 #[derive(Debug)]
 pub(super) struct Consents {
     people: Arc<People>,
     flows: Flows,
+    /// Set once, before the first client comes: people have variables of their own.
+    has_own_pages: OnceLock<()>,
 }
 
 impl Consents {
     /// Sign-ins under way lie in `store`, which all replicas share.
     pub(super) fn new(people: Arc<People>, store: Arc<dyn OneTimeStore>) -> Self {
         let flows = Flows::new(store);
-        Self { people, flows }
+        Self {
+            people,
+            flows,
+            has_own_pages: OnceLock::new(),
+        }
+    }
+
+    /// Shows people pages of their own.
+    pub(super) fn show_own_pages(&self) {
+        let _first = self.has_own_pages.set(());
     }
 
     /// Says whether a path is one of a browser that signs in.
@@ -96,7 +107,12 @@ impl Consents {
     /// Answers a browser.
     ///
     /// Cancel safety: a code that was sent to a server is redeemed in a task of its own.
-    pub(super) async fn answer(&self, request: &Inbound, servers: &[Arc<ServedServer>]) -> Reply {
+    pub(super) async fn answer(&self, request: Inbound, servers: &[Arc<ServedServer>]) -> Reply {
+        if own_page::is_own(request.uri.path()) && self.has_own_pages.get().is_some() {
+            let answered = self.own_page(request, servers).await;
+            return answered.unwrap_or_else(|fault| fault.page());
+        }
+        let request = &request;
         if request.method != Method::GET {
             return pages::wrong_method();
         }
@@ -119,9 +135,20 @@ impl Consents {
         let browser = Browser::of(&request.headers, self.people.origin());
         let browser = browser.map_or_else(Browser::new, Ok);
         let browser = browser.map_err(|_| Fault::NoRandomness)?;
+        self.ask_who(&link.issuer, &browser, Some(id)).await
+    }
+
+    /// Sends a browser to an issuer, where its person shows who they are; for a link, or for the
+    /// person's own page.
+    async fn ask_who(
+        &self,
+        issuer: &str,
+        browser: &Browser,
+        link: Option<Secret<String>>,
+    ) -> Result<Reply, Fault> {
         let begun = self
             .people
-            .begin_browser_sign_in(&link.issuer, &self.redirect_uri())
+            .begin_browser_sign_in(issuer, &self.redirect_uri())
             .await
             .map_err(Fault::Identity)?;
         let BrowserProof {
@@ -131,15 +158,23 @@ impl Consents {
             nonce,
             ..
         } = begun.proof;
-        let leg = Leg {
-            browser: browser.digest(),
-            redirect_uri,
-            step: Step::Identity {
-                link: id,
+        let step = match link {
+            Some(link) => Step::Identity {
+                link,
                 issuer,
                 verifier,
                 nonce,
             },
+            None => Step::OwnPage {
+                issuer,
+                verifier,
+                nonce,
+            },
+        };
+        let leg = Leg {
+            browser: browser.digest(),
+            redirect_uri,
+            step,
         };
         self.flows.put(&begun.state, &leg).await?;
         let reply = pages::redirect(&begun.page);
@@ -177,6 +212,16 @@ impl Consents {
                 let person = signed_in.map_err(Fault::Identity)?;
                 self.identified(&link, (&person, leg.browser), servers)
                     .await
+            }
+            Step::OwnPage {
+                issuer,
+                verifier,
+                nonce,
+            } => {
+                let proof = BrowserProof::new(issuer, leg.redirect_uri, verifier, nonce);
+                let signed_in = self.people.finish_browser_sign_in(&proof, &answer).await;
+                let person = signed_in.map_err(Fault::Identity)?;
+                self.begin_own_page(&person, leg.browser).await
             }
             Step::Consent { link, resume } => {
                 let oauth = sign_in_of(&link, servers).await?;

@@ -82,7 +82,8 @@ impl Connector for PinnedUpstream {
         // in their own browser, and never in that of this machine's person.
         let port = self.upstream.sign_in_port();
         if self.person.is_some() {
-            let own = self.sign_in.as_ref().filter(|_| port.is_some())?;
+            let may_help = port.is_some() || self.upstream.may_need_people();
+            let own = self.sign_in.as_ref().filter(|_| may_help)?;
             return Some(own as &dyn SignInPort);
         }
         port.filter(|_| self.service.is_none())

@@ -15,6 +15,7 @@ use keyway_mcp::states::ServerProblem;
 use keyway_people::Person;
 
 use super::dormant::InitializeAnswers;
+use super::person_page::{PersonAction, PersonEntry, PersonNeed};
 
 /// A server that is served.
 #[derive(Debug)]
@@ -164,6 +165,48 @@ pub trait Upstream: Connector {
     ) -> BoxFuture<'a, Result<Option<OAuth>, ServerProblem>> {
         let _ = person;
         Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Says whether it may need something of a person beside a sign-in. Must not block.
+    fn may_need_people(&self) -> bool {
+        false
+    }
+
+    /// Returns what a person has to do on a page of their own before the server works for them.
+    ///
+    /// Cancel safety: must be cancel safe; nothing is changed.
+    fn person_need<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, Option<PersonNeed>> {
+        let _ = person;
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Waits until a person has done that.
+    ///
+    /// Cancel safety: must be cancel safe; it only waits.
+    fn person_needs_no_more<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, ()> {
+        let _ = person;
+        Box::pin(std::future::pending())
+    }
+
+    /// Describes what the entry needs of a person; `None` where nothing is kept for people.
+    ///
+    /// Cancel safety: must be cancel safe; nothing is changed.
+    fn person_entry<'a>(&'a self, person: &'a Person) -> BoxFuture<'a, Option<PersonEntry>> {
+        let _ = person;
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Does what a person asks for on their page; `false` if the entry has no such thing, or is not what
+    /// was shown.
+    ///
+    /// Cancel safety: it may be done or not.
+    fn act_for<'a>(
+        &'a self,
+        person: &'a Person,
+        action: PersonAction,
+    ) -> BoxFuture<'a, Result<bool, ServerProblem>> {
+        let (_, _) = (person, action);
+        Box::pin(std::future::ready(Ok(false)))
     }
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.

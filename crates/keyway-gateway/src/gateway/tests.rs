@@ -1,6 +1,8 @@
 //! The gateway on a real port, in front of a server in memory.
 
+mod admin;
 mod backpressure;
+mod bad_tokens;
 mod client;
 mod client_session;
 mod consent;
@@ -10,6 +12,7 @@ mod down;
 mod ending;
 mod http_sse;
 mod limits;
+mod own_values;
 mod people;
 mod policies;
 mod public;

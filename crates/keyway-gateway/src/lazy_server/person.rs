@@ -1,90 +1,93 @@
-//! What a person reaches: servers with a sign-in of their own, and those that get nothing of the
-//! gateway's.
+//! What a person reaches: servers as their own sign-ins, variables and approvals let them, and no
+//! other's.
 
-use std::fmt;
-use std::sync::Arc;
+use std::time::Instant;
 
-use keyway::sign_in::{AccountPin, PromptPolicy, Stores};
-use keyway::store::StoreError;
-use keyway::{Approved, Error, Plan};
+use keyway::sign_in::AccountPin;
+use keyway::{Approved, Plan};
 use keyway_code::Code;
 use keyway_config::resolve::SpecEndpoint;
+use keyway_config::usage;
 use keyway_mcp::aggregate::Opened;
 use keyway_mcp::states::ServerProblem;
 use keyway_people::Person;
-use keyway_secret::printable;
+use keyway_secret::{Secret, SystemClock, printable};
+use tokio::task::spawn_blocking;
+use tokio::time::interval;
+
+use keyway::variables::KeptVariables;
+use keyway_secret::Clock as _;
 
 use super::{LazyServer, pinned};
-
-/// Makes the stores of one person.
-#[derive(Clone)]
-pub struct PersonStores(Arc<MakeStores>);
-
-type MakeStores = dyn Fn(&Person) -> Result<Stores, StoreError> + Send + Sync;
-
-impl PersonStores {
-    /// Makes them by a function, which must not block.
-    pub fn new(
-        make: impl Fn(&Person) -> Result<Stores, StoreError> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(make))
-    }
-}
-
-impl fmt::Debug for PersonStores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PersonStores")
-    }
-}
+use crate::gateway::{PersonAction, PersonEntry, PersonNeed};
+use crate::team::{Need, Obstacle, Team};
+use crate::timeouts::LOOK_INTERVAL;
 
 impl LazyServer {
-    /// Returns the server as one person reaches it: with their own sign-in alone, and without a person
-    /// to ask.
-    pub(super) async fn own(&self, person: &Person) -> Result<Approved<Plan>, ServerProblem> {
-        let approved = self.approved().await.map_err(|error| error.problem())?;
-        let people = &approved.host().settings().gateway.people;
-        let id = format!("{}:{}", self.plugin().name(), self.server);
-        let is_shared = people
-            .as_ref()
-            .is_some_and(|people| people.shared_servers.contains(&id));
-        if !is_shared && gets_values(&approved) {
+    /// Returns the server as one person reaches it: with what is theirs or everybody's alone, and without
+    /// a person to ask.
+    pub(super) async fn own(&self, person: &Person) -> Result<Approved<Plan>, Obstacle> {
+        let Some(team) = &self.options.team else {
+            return self.without_team(person).await;
+        };
+        if let Some(known) = self.people.plan(person) {
+            return Ok(known);
+        }
+        if self.ports.get().is_none() {
+            // How people sign in is told by the plan of the tenant. One that does not resolve without
+            // their variables leads to their page.
+            self.approved().await.ok();
+        }
+        let begun = Instant::now();
+        let (team, plugin) = (team.clone(), self.plugin().clone());
+        let (server, of) = (self.server.clone(), person.clone());
+        let planning = spawn_blocking(move || team.plan(&plugin, &server, &of));
+        let planned = planning.await.unwrap_or_else(|_| Err(stopped().into()))?;
+        self.people.keep(person, (begun, &planned));
+        Ok(planned)
+    }
+
+    /// Where nothing is kept for people but sign-ins by account: servers that get nothing else.
+    async fn without_team(&self, person: &Person) -> Result<Approved<Plan>, Obstacle> {
+        let approved = self.approved().await?;
+        if gets_values(&approved) {
             let message = format!(
-                "`{}` uses credentials or a program of this gateway, which are not shared",
+                "`{}` uses credentials or a program of this gateway, which are not for people",
                 printable(&self.server)
             );
-            let hint = format!(
-                "an admin can add `{}` to `shared_servers` in `[gateway.people]`",
-                printable(&id)
-            );
-            return Err(ServerProblem::new(Code::Forbidden, message).with_hint(hint));
+            return Err(ServerProblem::new(Code::Forbidden, message).into());
         }
-        let host = approved.host();
-        let host = match &self.options.person_stores {
-            Some(PersonStores(make)) => {
-                let stores = make(person).map_err(|error| Error::from(error).problem())?;
-                let host = host.with_sign_in_stores(stores).with_interaction(None);
-                host.with_asking(PromptPolicy::Never)
-            }
-            None => host.with_service_account(&person.account()),
-        };
+        let host = approved.host().with_service_account(&person.account());
         Ok(approved.on(&host))
     }
 
-    /// Connects for a person: with a sign-in of their own, or to a server that gets nothing of the
-    /// gateway's, unless the settings share it.
+    /// Connects for a person.
     pub(super) async fn open_for(
         &self,
         person: &Person,
         pin: Option<&AccountPin>,
     ) -> Result<Opened, ServerProblem> {
-        let own = pinned(self.own(person).await?, pin);
-        let Some(oauth) = own.oauth() else {
-            return self.open_as(pin).await;
-        };
+        let own = self.own(person).await.map_err(|it| it.problem)?;
+        let own = pinned(own, pin);
+        let place = self.options.team.as_ref().filter(|_| runs_program(&own));
+        let place = place.map(|team| team.place(person)).transpose()?;
         // Tried without a sign-in as well: only the server knows whether it wants one.
         let problem = match own.open().await {
-            Ok(connected) => return Ok(Opened::new(connected.connection, connected.offer)),
+            Ok(connected) => {
+                let connection = match (&self.options.team, self.person_fingerprint(&own)) {
+                    (Some(team), Some(fingerprint)) => {
+                        let held = (connected.connection, place);
+                        self.people.hold((team, person), fingerprint, held)
+                    }
+                    _ => connected.connection,
+                };
+                let opened = Opened::new(connection, connected.offer);
+                return Ok(opened.within(own.start_limit()));
+            }
             Err(error) => error.problem(),
+        };
+        let Some(oauth) = own.oauth() else {
+            return Err(problem);
         };
         if problem.code != Code::SignInRequired || oauth.is_signed_in().await.unwrap_or_default() {
             return Err(problem);
@@ -94,9 +97,111 @@ impl LazyServer {
         Err(ServerProblem::new(Code::SignInRequired, message).with_hint(self.admin_hint(person)))
     }
 
+    /// Returns what a connection for a person depends on; `None` where that is not watched.
+    fn person_fingerprint(&self, own: &Approved<Plan>) -> Option<[u8; 32]> {
+        let key = self.options.watch.as_ref()?;
+        let facts = self.options.process_facts.iter();
+        let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
+        Some(*own.fingerprint(&facts, key).as_bytes())
+    }
+
+    /// Ends connections of people of which something has changed. Blocks while they are planned again.
+    pub(crate) fn look_at_people(&self, is_due: bool) {
+        let Some(team) = &self.options.team else {
+            return;
+        };
+        let plan = |person: &Person| {
+            let planned = team.plan(self.plugin(), &self.server, person);
+            self.person_fingerprint(&planned.ok()?)
+        };
+        self.people.look(is_due, plan);
+    }
+
+    /// Says whether an entry may need something of a person beside a sign-in.
+    pub(super) fn has_variables(&self) -> bool {
+        let entry = || self.plugin().entry(Some(&self.server)).ok();
+        let names = || entry().map(|(_, entry)| usage::names(entry).len());
+        self.options.team.is_some() && names().unwrap_or_default() > 0
+    }
+
+    /// Returns what a person has to do on a page of their own.
+    pub(super) async fn need_of(&self, person: &Person) -> Option<PersonNeed> {
+        let obstacle = self.own(person).await.err();
+        let page = self.options.team.as_ref()?.page()?.to_owned();
+        if let Some(Obstacle {
+            problem,
+            need: Some(need),
+        }) = obstacle
+        {
+            let then = match need {
+                Need::Variables => "Set them on this page, then call again",
+                Need::Approval => "Look at it on this page and agree, then call again",
+            };
+            let words = format!("{}. {then}", problem.message);
+            return Some(PersonNeed { words, page });
+        }
+        // A server that takes no sign-in and refuses what the person has set.
+        let own = self.own(person).await.ok()?;
+        (own.oauth().is_none() && self.has_variables()).then(|| PersonNeed {
+            words: format!(
+                "`{}` refuses your credential. Set it again on this page, then call again",
+                printable(&self.server)
+            ),
+            page,
+        })
+    }
+
+    /// Waits until a person has set what was missing.
+    pub(super) async fn needs_no_more(&self, person: &Person) {
+        let Some(team) = &self.options.team else {
+            return std::future::pending().await;
+        };
+        let mut feeds = team.change_feeds(Some(person));
+        feeds.extend(team.change_feeds(None));
+        let had_need = self.need_of(person).await.is_some();
+        let mut beat = interval(LOOK_INTERVAL);
+        loop {
+            beat.tick().await;
+            let mut told = feeds.is_empty();
+            for feed in &mut feeds {
+                told |= feed.changed().unwrap_or(true);
+            }
+            if told && had_need && self.own(person).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Describes what the entry needs of a person.
+    pub(super) async fn entry_for(&self, person: &Person) -> Option<PersonEntry> {
+        if !self.has_variables() {
+            return None;
+        }
+        let (plugin, server) = (self.plugin().clone(), self.server.clone());
+        let (team, person) = (self.options.team.clone()?, person.clone());
+        let entry = spawn_blocking(move || team.entry(&plugin, &server, &person));
+        entry.await.ok()?.ok()
+    }
+
+    /// Does what a person asks for on their page.
+    pub(super) async fn do_for(
+        &self,
+        person: &Person,
+        action: PersonAction,
+    ) -> Result<bool, ServerProblem> {
+        let Some(team) = self.options.team.clone() else {
+            return Ok(false);
+        };
+        let (plugin, server) = (self.plugin().clone(), self.server.clone());
+        let person = person.clone();
+        let acting = spawn_blocking(move || act(&team, (&plugin, &server, &person), action));
+        acting.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
     /// Says what an admin can do for a person whose browser cannot show whose it is.
     fn admin_hint(&self, person: &Person) -> String {
-        if self.options.person_stores.is_some() {
+        let team = self.options.team.as_ref();
+        if team.is_some_and(Team::keeps_sign_ins_apart) {
             let hint = "an admin lets you sign in in your browser: `browser_clients` in `[gateway.people]`";
             return hint.to_owned();
         }
@@ -104,6 +209,56 @@ impl LazyServer {
         let login = format!("keyway login SERVER --account {}", person.account());
         let login = site.word(&login);
         format!("an admin signs you in on the gateway's machine: {login}")
+    }
+}
+
+fn act(
+    team: &Team,
+    (plugin, server, person): (&keyway::Plugin, &str, &Person),
+    action: PersonAction,
+) -> Result<bool, ServerProblem> {
+    let failed = |error: keyway::Error| error.problem();
+    // Only what the entry names is stored, under the name that it has for this plugin.
+    let stored_name = |name: &str| {
+        let entry = team.entry(plugin, server, person).map_err(failed)?;
+        let mut variables = entry.variables.into_iter();
+        let found = variables.find(|it| it.name == name);
+        Ok::<_, ServerProblem>(found.map(|it| it.stored_name))
+    };
+    let variables = || team.variables(person).map_err(|error| failed(error.into()));
+    match action {
+        PersonAction::Set { name, value } => {
+            let Some(stored_name) = stored_name(&name)? else {
+                return Ok(false);
+            };
+            let value: Secret<String> = value;
+            let set =
+                KeptVariables::of(&variables()?).set(&stored_name, &value, SystemClock.wall());
+            set.map(|()| true)
+                .map_err(|error| ServerProblem::new(Code::UnresolvedVariable, error.to_string()))
+        }
+        PersonAction::Unset { name } => {
+            let Some(stored_name) = stored_name(&name)? else {
+                return Ok(false);
+            };
+            let unset = KeptVariables::of(&variables()?).unset(&stored_name);
+            unset.map_err(|error| failed(error.into()))
+        }
+        PersonAction::Agree { digest } => team
+            .agree(plugin, server, (person, &digest))
+            .map_err(failed),
+    }
+}
+
+fn stopped() -> ServerProblem {
+    keyway::Error::Cancelled.problem()
+}
+
+fn runs_program(own: &Approved<Plan>) -> bool {
+    match &own.spec().endpoint {
+        SpecEndpoint::Local(_) => true,
+        SpecEndpoint::Remote(remote) => remote.helper.is_some(),
+        _ => false,
     }
 }
 

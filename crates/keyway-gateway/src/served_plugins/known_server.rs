@@ -73,8 +73,12 @@ impl KnownServer {
     /// Plans it, and watches its programs from now on, which looked like `stamps` before.
     pub(super) fn plan(&mut self, stamps: Stamps) -> Option<Approved<Plan>> {
         let ready = self.upstream.plan_in_place();
-        let files = ready.as_ref().map(Approved::<Plan>::files);
-        self.programs = Some(stamps.with(files.unwrap_or_default()));
+        let first_use = self.upstream.first_use();
+        let files = match &ready {
+            Some(ready) => ready.files(),
+            None => first_use.map(|it| it.files.clone()).unwrap_or_default(),
+        };
+        self.programs = Some(stamps.with(files));
         ready
     }
 

@@ -9,8 +9,9 @@ use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
 use keyway_secret::Secret;
 
-use crate::lazy_server::{PersonStores, ServerHosts};
+use crate::lazy_server::ServerHosts;
 use crate::local_backend::LocalBackend;
+use crate::team::Team;
 use keyway_dashboard::ServerId;
 
 /// What served plugins need of the process they run in.
@@ -25,8 +26,8 @@ pub struct ServingContext {
     pub print_note: Arc<dyn Fn(&str) + Send + Sync>,
     /// What else decides about connections of this process, for processes that share them.
     pub process_facts: Arc<[Secret<Vec<u8>>]>,
-    /// Where the sign-ins of each person are; without it they are in one store, by account.
-    pub person_stores: Option<PersonStores>,
+    /// What belongs to each person, if people are let in.
+    pub team: Option<Team>,
 }
 
 impl ServingContext {
@@ -38,7 +39,7 @@ impl ServingContext {
             terminal: Arc::new(|| None),
             print_note: Arc::new(|_| {}),
             process_facts: Arc::default(),
-            person_stores: None,
+            team: None,
         }
     }
 }

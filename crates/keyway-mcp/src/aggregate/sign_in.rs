@@ -20,6 +20,12 @@ pub trait SignInPort: Send + Sync + fmt::Debug {
     /// Returns the page on which the person is being asked.
     fn consent_page(&self) -> Option<String>;
 
+    /// Returns what the person has to do on that page and then, if it is not to sign in: a sentence
+    /// without its full stop.
+    fn request(&self) -> Option<String> {
+        None
+    }
+
     /// Waits until the sign-in under way has a code that only the client can show to a person (RFC
     /// 8628); forever, where it has none.
     ///

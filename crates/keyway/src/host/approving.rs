@@ -116,14 +116,14 @@ impl VaultApprovals {
     /// approval.
     fn look<T>(
         &self,
-        look: impl FnOnce(&Ledger<'_>) -> Result<Option<T>, keyway_vault::VaultError>,
+        look: impl FnOnce(&Ledger<'_>) -> Result<Option<T>, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         if !self.vault.folders().data.exists() {
             return Ok(None);
         }
         let vault = self.vault.get()?;
         let ledger = Ledger::new(&vault, &self.profile, self.home.clone())?;
-        Ok(look(&ledger)?)
+        look(&ledger)
     }
 }
 
@@ -136,7 +136,7 @@ impl ApprovalStore for VaultApprovals {
     fn approve(&self, agreement: &Agreement) -> Result<(), StoreError> {
         let vault = self.vault.get()?;
         let ledger = Ledger::new(&vault, &self.profile, self.home.clone())?;
-        Ok(ledger.approve(agreement)?)
+        ledger.approve(agreement)
     }
 
     fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, StoreError> {

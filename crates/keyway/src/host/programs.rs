@@ -228,8 +228,8 @@ impl Host {
         let root = Some(host.plugin_root.clone()).filter(|root| !root.as_os_str().is_empty());
         // Entries that the person added lie together in a folder of Keyway's own, which is hidden
         // otherwise: none of them may write what another one is.
-        let data = host.plugin_data.ancestors().nth(2);
-        let is_added = data.is_some_and(|data| host.plugin_root == data.join("own"));
+        let mut data = host.plugin_data.ancestors().skip(2);
+        let is_added = data.any(|data| host.plugin_root == data.join("own"));
         // So does what was unpacked of a bundle, which is to stay as it was approved.
         let is_own = is_added || host.bundle_of.is_some();
         let own = [host.plugin_data.clone(), own_folder(target)].into_iter();

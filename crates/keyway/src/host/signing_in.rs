@@ -97,7 +97,9 @@ impl Host {
             tasks: Arc::clone(&self.tasks),
             in_flight: accounts.in_flight.clone(),
         });
-        Ports::new(http, Arc::clone(&self.clock), tasks, stores)
+        let mut ports = Ports::new(http, Arc::clone(&self.clock), tasks, stores);
+        ports.traffic = Arc::clone(&self.refresh_traffic);
+        ports
     }
 
     /// Returns the way in for an entry; none if it is not by OAuth, or no person can be asked.

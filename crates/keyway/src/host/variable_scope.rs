@@ -15,7 +15,7 @@ use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Vari
 use keyway_config::plugin::Plugin;
 use keyway_config::template::is_asked_for;
 use keyway_secret::Secret;
-use keyway_store::StoreError;
+use keyway_store::{StoreError, ValueStore};
 
 use super::VariableSources;
 use super::error::Error;
@@ -68,6 +68,7 @@ impl VariableScope {
     pub(super) fn new(sources: &VariableSources, loaded: &Loaded) -> Result<Self, Error> {
         let given = match &sources.env_file {
             Some(file) => env_file::load(file)?,
+            None if sources.is_alone => Variables::default(),
             None => sources.adopted(&loaded.plugin),
         };
         let shared = SharedLayers {
@@ -75,12 +76,15 @@ impl VariableScope {
             environment: Arc::clone(&sources.environment),
             given,
             #[cfg(feature = "vault")]
-            kept: sources.vault.as_ref().map(lazy),
+            kept: sources.kept(),
             owner: Owner::new(&loaded.plugin.name(), &loaded.plugin.root),
             #[cfg(feature = "vault")]
             data: sources.data.clone(),
         };
         let mut scope = Self::of(shared, sources.host_variables(&loaded.plugin));
+        if sources.is_alone {
+            return Ok(scope);
+        }
         // The name of an env file may hold a variable; what is in the file cannot decide it.
         let named = loaded.named_variables(&scope.scope()).into_iter();
         let layers = &scope.layers;
@@ -124,7 +128,7 @@ impl VariableScope {
     pub fn take_store_error(&self) -> Option<StoreError> {
         #[cfg(feature = "vault")]
         if let Some(kept) = &self.layers.shared.kept {
-            return kept.take_trouble().map(StoreError::from);
+            return kept.take_trouble();
         }
         None
     }
@@ -280,6 +284,29 @@ impl fmt::Debug for VariableScope {
 }
 
 impl VariableSources {
+    /// Prepares the variables that are kept; nothing is read yet.
+    #[cfg(feature = "vault")]
+    fn kept(&self) -> Option<Arc<LazyVariables>> {
+        let of_vault = |vault: &Arc<KeptVault>| LazyVariables::new(Arc::clone(vault));
+        let kept = match &self.stores {
+            Some(stores) => Some(LazyVariables::of_stores(Arc::clone(stores))),
+            None => self.vault.as_ref().map(of_vault),
+        };
+        kept.map(Arc::new)
+    }
+
+    /// Takes variables from these stores alone, the first that has one.
+    pub(super) fn only(&self, stores: Arc<[Arc<dyn ValueStore>]>) -> Self {
+        Self {
+            overrides: Variables::default(),
+            environment: Arc::new(Variables::default()),
+            env_file: None,
+            stores: Some(stores),
+            is_alone: true,
+            ..self.clone()
+        }
+    }
+
     /// Returns the values that `keyway install --mcp-remote` moved beside the entries that it took
     /// over, in Keyway's own folder; a client's entry hands the same file to `keyway run`.
     fn adopted(&self, plugin: &Plugin) -> Variables {
@@ -307,11 +334,6 @@ impl VariableSources {
     }
 }
 
-#[cfg(feature = "vault")]
-fn lazy(vault: &Arc<KeptVault>) -> Arc<LazyVariables> {
-    Arc::new(LazyVariables::new(Arc::clone(vault)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -325,6 +347,8 @@ mod tests {
             env_file: None,
             #[cfg(feature = "vault")]
             vault: None,
+            stores: None,
+            is_alone: false,
             data: data.map(PathBuf::from),
             project: "/project".into(),
             home: None,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use keyway_auth::ports::Interaction;
 use keyway_config::environment::Variables;
+use keyway_store::ValueStore;
 
-use super::Host;
 #[cfg(all(feature = "callback", feature = "vault"))]
 use super::VaultApprovals;
+use super::{ApprovalStore, Host};
+use crate::approval::PersonApprovals;
 use crate::events::Events;
 use crate::redaction_values::RedactionValues;
 use crate::settings::Settings;
@@ -127,6 +129,57 @@ impl Host {
     pub fn with_overrides(&self, overrides: Variables) -> Self {
         let mut host = self.clone();
         host.variables.overrides = overrides;
+        host
+    }
+
+    /// The same host, which looks for variables in a store where it would look for them in the vault:
+    /// after the environment and files.
+    #[must_use]
+    pub fn with_variables_kept_in(&self, store: Arc<dyn ValueStore>) -> Self {
+        let mut host = self.clone();
+        host.variables.stores = Some(Arc::new([store]));
+        host
+    }
+
+    /// The same host, in which `${VAR}` comes from these stores and from nothing else: the first that
+    /// has it, no environment, and no file.
+    #[must_use]
+    pub fn with_variables_of(&self, stores: impl IntoIterator<Item = Arc<dyn ValueStore>>) -> Self {
+        let mut host = self.clone();
+        host.variables = host.variables.only(stores.into_iter().collect());
+        host
+    }
+
+    /// The same host with its approvals in another store.
+    #[must_use]
+    pub fn with_approval_store(&self, store: Arc<dyn ApprovalStore>) -> Self {
+        let mut host = self.clone();
+        host.approvals.store = Some(store);
+        host
+    }
+
+    /// The same host for one of several people, whose approvals of values of their own stand beside those
+    /// that it has.
+    #[must_use]
+    pub fn with_own_approvals(&self, own: Arc<dyn ApprovalStore>) -> Self {
+        let mut host = self.clone();
+        let shared = host.approvals.store.take();
+        host.approvals.store =
+            shared.map(|shared| Arc::new(PersonApprovals::new(shared, own)) as _);
+        host
+    }
+
+    /// The same host for one of several people, with a folder of their own for the data of plugins: a
+    /// program starts only where it can be kept from everything else.
+    #[must_use]
+    pub fn with_own_data(&self, name: &str) -> Self {
+        let mut host = self.clone();
+        let data = host.variables.data.take();
+        host.variables.data = data.map(|data| data.join("people").join(name));
+        #[cfg(feature = "stdio")]
+        {
+            host.programs.isolation.require = true;
+        }
         host
     }
 

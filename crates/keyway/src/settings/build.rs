@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_secret::Secret;
 
-use self::gateway::{limit, people, public_address};
+use self::gateway::{admin_address, limit, people, public_address};
 use super::keys::ANY;
 use super::tree::{Found, Table, is_address};
 use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant, ToolRule};
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
-    RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth, ServerSettings, Settings,
-    VaultSettings,
+    RefreshRate, RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth,
+    ServerSettings, Settings, VaultSettings, WrappingKeySettings,
 };
 
 /// Puts the settings together.
@@ -40,6 +40,7 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     }
     for mut table in found.take(&["oauth"]) {
         settings.oauth.client_metadata_url = table.text("client_metadata_url");
+        settings.oauth.refreshes = refreshes(&mut table);
     }
     for mut table in found.take(&["oauth", "issuers", ANY]) {
         let issuer = issuer(&mut table, found, around);
@@ -55,6 +56,7 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     for mut table in found.take(&["gateway"]) {
         settings.gateway.idle_minutes = table.minutes("idle_minutes");
         settings.gateway.keep_running = table.texts("keep_running").unwrap_or_default();
+        settings.gateway.admin = admin_address(&mut table, found);
         settings.gateway.public = public_address(&mut table, found, around);
     }
     for mut table in found.take(&["gateway", "people"]) {
@@ -73,6 +75,17 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     }
     for mut table in found.take(&["vault"]) {
         settings.vault = vault(&mut table, found, around);
+    }
+    for mut table in found.take(&["vault", "key"]) {
+        let given = &settings.vault.key;
+        if given.file.is_some() || given.command.is_some() {
+            let message = "`key_file` or `key_command` in `[vault]` says the same";
+            found.refuse(&table, message.to_owned());
+        }
+        settings.vault.key = wrapping_key(&mut table, found, around);
+    }
+    for mut table in found.take(&["vault", "previous_key"]) {
+        settings.vault.previous_key = Some(wrapping_key(&mut table, found, around));
     }
     for mut table in found.take(&["policies", ANY]) {
         let tools = tool_rules(&mut table, found);
@@ -93,15 +106,51 @@ fn vault(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> VaultS
         tenant: table.text("tenant"),
         password_file: file(table, "password_file", around),
         password_command: table.text("password_command").map(Secret::new),
-        key_file: file(table, "key_file", around),
-        key_command: table.text("key_command").map(Secret::new),
+        key: WrappingKeySettings {
+            file: file(table, "key_file", around),
+            command: table.text("key_command").map(Secret::new),
+            ..WrappingKeySettings::default()
+        },
+        previous_key: None,
         ca_file: file(table, "ca_file", around),
     };
     if settings.password_file.is_some() && settings.password_command.is_some() {
         found.refuse(table, either("password_file", "password_command"));
     }
-    if settings.key_file.is_some() && settings.key_command.is_some() {
+    if settings.key.file.is_some() && settings.key.command.is_some() {
         found.refuse(table, either("key_file", "key_command"));
+    }
+    settings
+}
+
+fn wrapping_key(
+    table: &mut Table,
+    found: &mut Found<'_>,
+    around: Around<'_>,
+) -> WrappingKeySettings {
+    let settings = WrappingKeySettings {
+        file: file(table, "file", around),
+        command: table.text("command").map(Secret::new),
+        pkcs11_module: file(table, "pkcs11_module", around),
+        pkcs11_token: table.text("pkcs11_token"),
+        transit_url: table.text("transit_url"),
+        name: table.text("name"),
+        secret_file: file(table, "secret_file", around),
+        secret_command: table.text("secret_command").map(Secret::new),
+        ca_file: file(table, "ca_file", around),
+    };
+    let holders = [
+        settings.file.is_some(),
+        settings.command.is_some(),
+        settings.pkcs11_module.is_some(),
+        settings.transit_url.is_some(),
+    ];
+    if holders.into_iter().filter(|is_set| *is_set).count() != 1 {
+        let message = "set exactly one of `file`, `command`, `pkcs11_module` and `transit_url`";
+        found.refuse(table, message.to_owned());
+    }
+    if settings.secret_file.is_some() && settings.secret_command.is_some() {
+        found.refuse(table, either("secret_file", "secret_command"));
     }
     settings
 }
@@ -214,8 +263,16 @@ fn issuer(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Issue
     }
     Issuer {
         client: client(table, found, around),
+        refreshes: refreshes(table),
         callback_port: table.port("callback_port"),
         dangerous_metadata_issuer: table.text("metadata_issuer"),
+    }
+}
+
+fn refreshes(table: &mut Table) -> RefreshRate {
+    RefreshRate {
+        per_second: table.count("refreshes_per_second"),
+        burst: table.count("refresh_burst"),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn isolation(of_program: &Confinement, of_process: &Isolation) -> Isolation 
         isolation.known_grants = seen.unwrap_or_default().iter().map(known).collect();
     }
     isolation.offline = of_program.offline;
-    isolation.require = of_program.require;
+    isolation.require |= of_program.require;
     isolation
 }
 

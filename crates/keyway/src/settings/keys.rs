@@ -1,6 +1,7 @@
 //! The table of keys: what the parser accepts, and what the reference lists.
 
 mod gateway;
+mod wrapping_key;
 
 use keyway_approval::{SandboxMechanism, SandboxProfile};
 
@@ -48,6 +49,8 @@ pub enum Kind {
     Minutes,
     /// A number of things, at least 1.
     Count,
+    /// A number of things; 0 means any number.
+    Limit,
     /// One of these words.
     Word(&'static [&'static str]),
     /// An address: `https`, or `http` on this machine.
@@ -78,6 +81,7 @@ impl Kind {
             Self::Port => "a port from 1 to 65535".to_owned(),
             Self::Minutes => "a number of minutes from 0, which means never, to 65535".to_owned(),
             Self::Count => "a number from 1 to 4294967295".to_owned(),
+            Self::Limit => "a number from 0, which means no limit, to 4294967295".to_owned(),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
                 words.join(", ")
@@ -206,6 +210,19 @@ const CLIENT: [Key; 8] = [
     ),
 ];
 
+const REFRESHES_PER_SECOND: Key = key(
+    "refreshes_per_second",
+    Kind::Limit,
+    "20",
+    "How many token requests renewals send to an authorization server in a second, all gateways of one database together; 100 unless set, 0 for any number. A renewal beyond that waits. While its token is still good no call waits for it",
+);
+const REFRESH_BURST: Key = key(
+    "refresh_burst",
+    Kind::Count,
+    "40",
+    "How many of them may come at once after a while without any; as many as in a second unless set here",
+);
+
 /// Every table with its keys.
 pub const SECTIONS: &[Section] = &[
     Section {
@@ -312,12 +329,16 @@ pub const SECTIONS: &[Section] = &[
         path: &["oauth"],
         title: "[oauth]",
         about: "Settings for every authorization server.",
-        keys: &[key(
-            "client_metadata_url",
-            Kind::Address,
-            "\"https://ada.example/keyway.json\"",
-            "Where you host the document that `keyway client-metadata` prints; without it no such document is used",
-        )],
+        keys: &[
+            key(
+                "client_metadata_url",
+                Kind::Address,
+                "\"https://ada.example/keyway.json\"",
+                "Where you host the document that `keyway client-metadata` prints; without it no such document is used",
+            ),
+            REFRESHES_PER_SECOND,
+            REFRESH_BURST,
+        ],
     },
     Section {
         path: &["oauth", "issuers", ANY],
@@ -332,6 +353,8 @@ pub const SECTIONS: &[Section] = &[
             CLIENT[5],
             CLIENT[6],
             CLIENT[7],
+            REFRESHES_PER_SECOND,
+            REFRESH_BURST,
             key(
                 "callback_port",
                 Kind::Port,
@@ -500,6 +523,8 @@ pub const SECTIONS: &[Section] = &[
             ),
         ],
     },
+    wrapping_key::KEY,
+    wrapping_key::PREVIOUS_KEY,
     Section {
         path: &["policies", ANY],
         title: "[policies.\"PLUGIN:SERVER\"]",

@@ -1,4 +1,7 @@
-//! How much clients may ask of a gateway: `[gateway.limits.client]` and `[gateway.limits.server]`.
+//! How much clients may ask of a gateway: `[gateway.limits.client]` and `[gateway.limits.server]`;
+//! and how much Keyway asks of authorization servers.
+
+use keyway_auth::oauth::RefreshLimit;
 
 /// How much one client, and all clients of one server together, may ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,3 +72,31 @@ impl LimitSettings {
         Self { client, server }
     }
 }
+
+/// How many token requests renewals send to an issuer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefreshRate {
+    /// In a second; 0 for any number.
+    pub per_second: Option<u32>,
+    /// At once.
+    pub burst: Option<u32>,
+}
+
+impl RefreshRate {
+    /// Returns the limit, where what is not set here is as in `otherwise`; `None` for none.
+    pub(super) fn limit(self, otherwise: Self) -> Option<RefreshLimit> {
+        let per_second = self.per_second.or(otherwise.per_second);
+        let per_second = per_second.unwrap_or(USUAL_REFRESHES);
+        // A burst is set for the rate beside it.
+        let burst = match self.per_second {
+            Some(_) => self.burst,
+            None => self.burst.or(otherwise.burst),
+        };
+        let limit = RefreshLimit::new(per_second, burst.unwrap_or(per_second));
+        (per_second > 0).then_some(limit)
+    }
+}
+
+/// What large providers allow one client, and small ones answer.
+const USUAL_REFRESHES: u32 = 100;

@@ -66,8 +66,10 @@ pub struct PeopleSettings {
     pub members: Option<ClaimSetting>,
     /// Who is an admin.
     pub admins: Option<ClaimSetting>,
-    /// The whole ids of servers that people use with the gateway's own credentials and programs.
-    pub shared_servers: Vec<String>,
+    /// How many programs may run for one person at once.
+    pub programs_for_each: u32,
+    /// How many programs may run for all people at once.
+    pub programs_for_all: u32,
 }
 
 /// A claim of a token, and the values of which it has to have one.

@@ -47,12 +47,17 @@ fn everything() -> String {
     sections.collect()
 }
 
-const SAID_OTHERWISE: [&str; 6] = [
+const SAID_OTHERWISE: [&str; 11] = [
     "client_secret_env",
+    "command",
+    "file",
     "id_token_env",
     "jwt_file",
     "key_command",
+    "key_file",
     "password_command",
+    "secret_command",
+    "transit_url",
     "verbose",
 ];
 
@@ -102,6 +107,42 @@ fn a_policy_is_read_for_all_clients_and_for_each() {
     assert_eq!(settings.policies["a:s"].clients["ci"]["*"], ToolRule::Deny);
     assert_eq!(settings.policies["a:t"].tools["x"], ToolRule::Ask);
     assert!(settings.policies["a:t"].clients.is_empty());
+}
+
+#[test]
+fn the_ceiling_of_token_requests_is_of_one_issuer_or_of_all() {
+    let limits = |text: &str| parse(text).settings.oauth.refresh_limits();
+    let [one, other] = ["https://as.example", "https://b.example"];
+    let usual = limits("");
+    assert_eq!(
+        usual.usual,
+        Some(RefreshLimit::new(100, 100)),
+        "on by default"
+    );
+    assert!(usual.issuers.is_empty());
+    let set = limits(&format!(
+        "[oauth]\nrefreshes_per_second = 20\nrefresh_burst = 40\n\
+         [oauth.issuers.\"{one}\"]\nrefreshes_per_second = 0\n\
+         [oauth.issuers.\"{other}\"]\ncallback_port = 1\n\
+         [oauth.issuers.\"https://c.example\"]\nrefreshes_per_second = 5\n"
+    ));
+    assert_eq!(set.usual, Some(RefreshLimit::new(20, 40)));
+    assert_eq!(set.issuers[one], None, "off");
+    assert_eq!(set.issuers[other], set.usual);
+    let own = Some(RefreshLimit::new(5, 5));
+    assert_eq!(set.issuers["https://c.example"], own);
+    let refused = wrong("[oauth]\nrefreshes_per_second = -1\nrefresh_burst = 0");
+    assert_eq!(refused.len(), 2, "{refused:?}");
+}
+
+#[test]
+fn an_admin_port_is_an_address_with_a_port() {
+    let settings = parse("[gateway]\nadmin = \"127.0.0.1:9900\"").settings;
+    assert_eq!(settings.gateway.admin, "127.0.0.1:9900".parse().ok());
+    for text in ["9900", "localhost:9900", "127.0.0.1"] {
+        let refused = wrong(&format!("[gateway]\nadmin = \"{text}\""));
+        assert_eq!(refused.len(), 1, "{text}: {refused:?}");
+    }
 }
 
 #[test]

@@ -335,6 +335,9 @@ fn convert(key: &Key, value: &DeValue<'_>) -> Result<Value, String> {
             let count = number.as_str().parse::<u32>().ok();
             count.filter(|count| *count > 0).map(Value::Count)
         }
+        (Kind::Limit, DeValue::Integer(number)) => {
+            number.as_str().parse::<u32>().ok().map(Value::Count)
+        }
         (Kind::Texts | Kind::Paths | Kind::Command, DeValue::Array(items)) => {
             let texts = items.iter().map(|item| text(item.get_ref()));
             let texts = texts.collect::<Option<Vec<_>>>();

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
-use super::pages::Fault;
 use crate::timeouts::{CONSENT_LIFETIME, CONSENT_NOTE_LIFETIME};
+use keyway_dashboard::consent_pages::Fault;
 
 /// Whom a link is for, and which server it leads to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,12 +45,36 @@ pub(super) enum Step {
         #[serde(with = "secret_text")]
         nonce: Secret<String>,
     },
+    /// The same, for the person's own page.
+    OwnPage {
+        issuer: String,
+        #[serde(with = "secret_text")]
+        verifier: Secret<String>,
+        #[serde(with = "secret_text")]
+        nonce: Secret<String>,
+    },
     /// The server's consent page; the person was compared with that of the link.
     Consent {
         link: Link,
         #[serde(with = "secret_text")]
         resume: Secret<String>,
     },
+}
+
+/// The own page of a person, in the browser in which they showed who they are.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct OwnPage {
+    pub(super) issuer: String,
+    pub(super) subject: String,
+    /// The digest of the browser.
+    pub(super) browser: String,
+}
+
+/// The forms of such a page as it was shown, of which one can be sent once.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Form {
+    #[serde(with = "secret_text")]
+    pub(super) page: Secret<String>,
 }
 
 /// What can lie there, under a name that no other kind has.
@@ -60,6 +84,14 @@ pub(super) trait Flow: Serialize + DeserializeOwned + Send + 'static {
 
 impl Flow for Link {
     const KIND: &'static str = "link";
+}
+
+impl Flow for OwnPage {
+    const KIND: &'static str = "own page";
+}
+
+impl Flow for Form {
+    const KIND: &'static str = "form";
 }
 
 impl Flow for Leg {

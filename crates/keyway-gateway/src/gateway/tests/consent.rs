@@ -14,7 +14,7 @@ use crate::lazy_server::{LazyServer, LazyServerOptions};
 
 /// A store of replicas, whose clock can be moved on.
 #[derive(Debug, Default)]
-struct Shelf {
+pub(super) struct Shelf {
     values: Mutex<HashMap<String, (Vec<u8>, Duration)>>,
     now: Mutex<Duration>,
 }
@@ -55,11 +55,11 @@ struct Team {
 }
 
 /// One gateway of it.
-struct Replica(u16);
+pub(super) struct Replica(pub(super) u16);
 
 /// A browser with its one cookie.
 #[derive(Default)]
-struct Browser(Mutex<Option<String>>);
+pub(super) struct Browser(pub(super) Mutex<Option<String>>);
 
 impl Team {
     fn new() -> Self {
@@ -123,7 +123,7 @@ impl Team {
 
 impl Browser {
     /// Goes to an address of the gateway.
-    async fn get(&self, replica: &Replica, address: &str) -> client::Answer {
+    pub(super) async fn get(&self, replica: &Replica, address: &str) -> client::Answer {
         let path = address.strip_prefix(PUBLIC).unwrap();
         let mut client = Client::connect(replica.0).await.host("gateway.example");
         let cookie = self.0.lock().unwrap().clone();
@@ -140,14 +140,14 @@ impl Browser {
     }
 
     /// The same, where the gateway sends it to another page.
-    async fn follow(&self, replica: &Replica, address: &str) -> String {
+    pub(super) async fn follow(&self, replica: &Replica, address: &str) -> String {
         let answer = self.get(replica, address).await;
         assert_eq!(answer.status, 303, "{answer:?}");
         answer.header("location").unwrap()
     }
 
     /// The same, where the gateway shows a page; returns its title.
-    async fn title(&self, replica: &Replica, address: &str) -> (u16, String) {
+    pub(super) async fn title(&self, replica: &Replica, address: &str) -> (u16, String) {
         let answer = self.get(replica, address).await;
         assert_eq!(answer.header("cache-control").unwrap(), "no-store");
         assert_eq!(answer.header("x-frame-options").unwrap(), "DENY");

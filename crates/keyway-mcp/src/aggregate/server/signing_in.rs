@@ -159,15 +159,16 @@ impl Server {
     }
 
     fn pending_result(&self, method: &str) -> Result<SignInOutcome, RpcError> {
-        let page = self
-            .sign_in_port()
-            .and_then(|sign_in_port| sign_in_port.consent_page());
-        let message = match &page {
-            Some(page) => format!(
+        let port = self.sign_in_port();
+        let page = port.and_then(|port| port.consent_page());
+        let request = port.and_then(|port| port.request());
+        let message = match (&page, request) {
+            (Some(page), Some(request)) => format!("{request}: {page}"),
+            (Some(page), None) => format!(
                 "Sign in to `{}` on this page, then call again: {page}",
                 self.name
             ),
-            None => {
+            (None, _) => {
                 let command = self.hint("keyway login SERVER");
                 format!(
                     "Not signed in to `{}`. Run this command, then call again: {command}",

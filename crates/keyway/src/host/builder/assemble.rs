@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use keyway_auth::oauth::RefreshTraffic;
 use keyway_auth::ports::Interaction;
 use keyway_mcp::session::ClientInfo;
 use keyway_secret::{Clock, SystemClock};
@@ -105,6 +106,8 @@ impl HostBuilder {
                 data: data.clone(),
                 #[cfg(feature = "vault")]
                 vault: kept.vault,
+                stores: None,
+                is_alone: false,
                 project: self.project.unwrap_or_else(repository_here),
                 home,
                 own_folders,
@@ -116,6 +119,7 @@ impl HostBuilder {
             accounts,
             events: self.events.unwrap_or_else(|| Events::new(Vec::new())),
             redaction_values: None,
+            refresh_traffic: Arc::new(RefreshTraffic::new(settings.oauth.refresh_limits())),
             clock,
             tasks: self.tasks.unwrap_or_else(|| Arc::new(TokioTasks)),
             client: self.client.unwrap_or_else(this_crate),

@@ -1,5 +1,7 @@
 //! Checked values to the settings of a gateway for people.
 
+use std::net::SocketAddr;
+
 use url::Url;
 
 use super::file;
@@ -59,6 +61,17 @@ pub(super) fn public_address(
     })
 }
 
+/// Reads where the admin port is.
+pub(super) fn admin_address(table: &mut Table, found: &mut Found<'_>) -> Option<SocketAddr> {
+    let text = table.text("admin")?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let message = "`admin` is an address and a port, such as `127.0.0.1:9900`";
+        found.refuse(table, message.to_owned());
+    }
+    address
+}
+
 /// Reads who may use the gateway.
 pub(super) fn people(table: &mut Table, found: &mut Found<'_>) -> PeopleSettings {
     let issuers = table.texts("issuers").unwrap_or_default();
@@ -98,7 +111,8 @@ pub(super) fn people(table: &mut Table, found: &mut Found<'_>) -> PeopleSettings
         scopes: table.texts("scopes").unwrap_or_default(),
         members: claim(table, found, ["member_claim", "member_values"]),
         admins: claim(table, found, ["admin_claim", "admin_values"]),
-        shared_servers: table.texts("shared_servers").unwrap_or_default(),
+        programs_for_each: table.count("programs_for_each").unwrap_or(4),
+        programs_for_all: table.count("programs_for_all").unwrap_or(64),
     }
 }
 

@@ -21,6 +21,12 @@ pub(super) const GATEWAY: Section = Section {
             "Servers (`PLUGIN:SERVER`) whose programs do not end, because they keep state of their client",
         ),
         key(
+            "admin",
+            Kind::Text,
+            "\"127.0.0.1:9900\"",
+            "Where the dashboard, `/metrics`, `/healthz` and `/readyz` are, apart from clients; `--admin` overrides it. Beyond this machine it needs `tls_certificate`",
+        ),
+        key(
             "public_url",
             Kind::Address,
             "\"https://gateway.example\"",
@@ -114,10 +120,16 @@ pub(super) const PEOPLE: Section = Section {
             "The values of `admin_claim` that make an admin",
         ),
         key(
-            "shared_servers",
-            Kind::Texts,
-            "[\"acme:search\"]",
-            "Servers (`PLUGIN:SERVER`) that all people use with the credentials and programs of the gateway. Without it a person uses servers with a sign-in of their own, and servers that take no credential",
+            "programs_for_each",
+            Kind::Count,
+            "4",
+            "How many programs may run for one person at once; 4 unless set here. Programs run for people only if an admin approved them for that: `keyway trust grant --for-people`",
+        ),
+        key(
+            "programs_for_all",
+            Kind::Count,
+            "64",
+            "How many programs may run for all people at once; 64 unless set here",
         ),
     ],
 };

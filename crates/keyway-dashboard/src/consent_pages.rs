@@ -17,7 +17,8 @@ use url::Url;
 
 /// Why a browser gets no sign-in. Nothing was stored.
 #[derive(Debug)]
-pub(super) enum Fault {
+#[non_exhaustive]
+pub enum Fault {
     /// No link and no answer of this name was ever given out, or it is not readable.
     Unknown,
     /// It was used before.
@@ -34,6 +35,12 @@ pub(super) enum Fault {
     NoServer,
     /// The server's sign-in failed.
     SignIn(Box<ServerProblem>),
+    /// What was sent is not what the page offers, or the page is not as it was any more.
+    NotAsShown,
+    /// A form was sent before.
+    FormUsed,
+    /// What was asked for was not done.
+    NotDone(Box<ServerProblem>),
     /// The store cannot be used.
     Store(Arc<StoreError>),
     /// There are no random bytes.
@@ -44,16 +51,17 @@ pub(super) enum Fault {
 
 impl Fault {
     /// Says it to a client.
-    pub(super) fn problem(&self) -> ServerProblem {
+    #[must_use]
+    pub fn problem(&self) -> ServerProblem {
         match self {
-            Self::SignIn(problem) => ServerProblem::clone(problem),
+            Self::SignIn(problem) | Self::NotDone(problem) => ServerProblem::clone(problem),
             Self::Store(error) => ServerProblem::new(error.code(), error.to_string()),
             other => ServerProblem::new(Code::SignInRequired, other.words().2),
         }
     }
 
     /// Says it to a person in a browser.
-    pub(super) fn page(&self) -> Reply {
+    pub fn page(&self) -> Reply {
         let (status, title, text) = self.words();
         let next = match self {
             Self::OtherBrowser => {
@@ -62,6 +70,9 @@ impl Fault {
             Self::OtherPerson(_) => {
                 "Nothing was stored. If the link is yours, sign in to your team's account as yourself \
                  and open it again. If it was sent to you, do not use it."
+            }
+            Self::NotAsShown | Self::FormUsed | Self::NotDone(_) => {
+                "Open your page again, and look at what it shows now."
             }
             Self::Store(_) | Self::Stopped | Self::NoRandomness => {
                 "Wait a moment, then open the link again."
@@ -124,6 +135,20 @@ impl Fault {
                 let text = format!("The server's sign-in failed: {}.", problem.message);
                 return (StatusCode::BAD_GATEWAY, "You are not signed in", text);
             }
+            Self::NotAsShown => (
+                StatusCode::CONFLICT,
+                "This is not what the page showed",
+                "Nothing was changed.",
+            ),
+            Self::FormUsed => (
+                StatusCode::GONE,
+                "This form was sent already",
+                "Each form counts once.",
+            ),
+            Self::NotDone(problem) => {
+                let text = format!("Nothing was changed: {}.", problem.message);
+                return (StatusCode::BAD_REQUEST, "This was not stored", text);
+            }
             Self::Store(_) | Self::Stopped | Self::NoRandomness => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The gateway cannot sign you in now",
@@ -135,7 +160,8 @@ impl Fault {
 }
 
 /// Says that a person is signed in.
-pub(super) fn signed_in(server: &str) -> Reply {
+#[must_use]
+pub fn signed_in(server: &str) -> Reply {
     let text = format!(
         "The gateway now uses your own sign-in to {}.",
         printable(server)
@@ -145,7 +171,8 @@ pub(super) fn signed_in(server: &str) -> Reply {
 }
 
 /// Sends a browser to a page of another site.
-pub(super) fn redirect(page: &Url) -> Reply {
+#[must_use]
+pub fn redirect(page: &Url) -> Reply {
     let reply = guarded(StatusCode::SEE_OTHER, "text/plain; charset=utf-8");
     match HeaderValue::from_str(page.as_str()) {
         Ok(mut address) => {
@@ -158,17 +185,38 @@ pub(super) fn redirect(page: &Url) -> Reply {
 }
 
 /// Answers with a line of text.
-pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
+#[must_use]
+pub fn plain(status: StatusCode, text: &'static str) -> Reply {
     guarded(status, "text/plain; charset=utf-8").body(text)
 }
 
 /// Turns a method away.
-pub(super) fn wrong_method() -> Reply {
+#[must_use]
+pub fn wrong_method() -> Reply {
     let reply = plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
     reply.header(ALLOW, HeaderValue::from_static("GET"))
 }
 
 fn page(status: StatusCode, title: &str, lines: &[&str]) -> Reply {
+    let lines = lines
+        .iter()
+        .map(|line| format!("<p>{}</p>\n", escaped(line)));
+    let text = html(title, &lines.collect::<String>());
+    guarded(status, "text/html; charset=utf-8").body(text)
+}
+
+/// Shows a page with forms, which can be sent to the gateway alone; `body` is markup.
+pub fn with_forms(title: &str, body: &str) -> Reply {
+    let text = html(title, body);
+    guarded_by(
+        StatusCode::OK,
+        "text/html; charset=utf-8",
+        POLICY_WITH_FORMS,
+    )
+    .body(text)
+}
+
+fn html(title: &str, body: &str) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -177,14 +225,14 @@ fn page(status: StatusCode, title: &str, lines: &[&str]) -> Reply {
          <h1>{title}</h1>\n",
         title = escaped(title)
     );
-    for line in lines {
-        text.push_str(&format!("<p>{}</p>\n", escaped(line)));
-    }
+    text.push_str(body);
     text.push_str("</body>\n</html>\n");
-    guarded(status, "text/html; charset=utf-8").body(text)
+    text
 }
 
-fn escaped(text: &str) -> String {
+/// Writes text as HTML.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -200,10 +248,14 @@ fn escaped(text: &str) -> String {
 }
 
 fn guarded(status: StatusCode, kind: &'static str) -> Reply {
+    guarded_by(status, kind, POLICY)
+}
+
+fn guarded_by(status: StatusCode, kind: &'static str, policy: &'static str) -> Reply {
     let mut reply = Reply::new(status);
     for (name, value) in [
         (CONTENT_TYPE, kind),
-        (CONTENT_SECURITY_POLICY, POLICY),
+        (CONTENT_SECURITY_POLICY, policy),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         // Addresses here hold what a link or an answer is known by.
@@ -217,6 +269,10 @@ fn guarded(status: StatusCode, kind: &'static str) -> Reply {
 
 /// Nothing is loaded, run, sent or framed.
 const POLICY: &str = "default-src 'none'; img-src data:; form-action 'none'; base-uri 'none'; \
+    frame-ancestors 'none'";
+
+/// The same, but for forms to the gateway itself.
+const POLICY_WITH_FORMS: &str = "default-src 'none'; img-src data:; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";
 
 #[cfg(test)]
@@ -241,6 +297,8 @@ mod tests {
             Fault::OtherBrowser,
             Fault::OtherPerson("https://idp.example#eve".to_owned()),
             Fault::NoServer,
+            Fault::NotAsShown,
+            Fault::FormUsed,
         ];
         let titles: std::collections::HashSet<_> = faults.iter().map(|it| it.words().1).collect();
         assert_eq!(titles.len(), faults.len());

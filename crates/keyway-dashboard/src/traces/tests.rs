@@ -9,8 +9,8 @@ use keyway_auth::ports::{HttpFailure, HttpResponse};
 use serde_json::Value;
 
 use super::*;
-use keyway_dashboard::activity::{Activity, Outcome, RequestSummary};
-use keyway_dashboard::trace_parent::TraceParent;
+use crate::activity::{Activity, Outcome, RequestSummary};
+use crate::trace_parent::TraceParent;
 
 fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSettingsError> {
     TraceSettings::read(|name| {

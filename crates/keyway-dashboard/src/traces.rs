@@ -23,8 +23,8 @@ use tokio::time::{sleep, timeout};
 
 use self::encode::Batch;
 pub use self::settings::{TraceSettings, TraceSettingsError};
+use crate::activity::{ActivityEntry, ActivitySink};
 use crate::timeouts::EXPORT_RETRY_PAUSE;
-use keyway_dashboard::activity::{ActivityEntry, ActivitySink};
 
 /// Takes what was asked, as it ends.
 #[derive(Debug, Clone)]

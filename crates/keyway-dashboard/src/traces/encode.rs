@@ -7,7 +7,7 @@ use keyway_secret::{hex, random};
 use serde_json::{Value, json};
 
 use super::settings::TraceSettings;
-use keyway_dashboard::activity::{ActivityEntry, Outcome};
+use crate::activity::{ActivityEntry, Outcome};
 
 /// Spans that are sent together.
 pub(super) struct Batch<'a> {
