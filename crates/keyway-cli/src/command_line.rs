@@ -8,8 +8,8 @@ use crate::arguments::help::WIDEST;
 use crate::commands::{
     add, adopt, audit, call, check, client_metadata, clients, complete, completions, convert, demo,
     docs, doctor, embed, env, explain, headers, help, install, login, logout, logs, man, migrate,
-    mtls, open, policy, probe, purge, readme, remove, rotate, run, schema, serve, service, status,
-    token, tools, trust, uninstall, vault,
+    mtls, open, people, policy, probe, purge, readme, remove, rotate, run, schema, serve, service,
+    status, token, tools, trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
@@ -80,6 +80,7 @@ Examples:
     Trust(Later<trust::Trust>),
     Vault(Later<vault::Vault>),
     Audit(Later<audit::Audit>),
+    People(Later<people::People>),
     Migrate(Later<migrate::Migrate>),
     Import(Later<convert::Import>),
     Export(Later<convert::Export>),
@@ -157,6 +158,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Trust(trust) => trust::run(trust, context),
         Command::Vault(vault) => vault::run(vault, context),
         Command::Audit(audit) => audit::run(audit, context),
+        Command::People(people) => people::run(people, context),
         Command::Migrate(migrate) => migrate::run(migrate, context),
         Command::Import(import) => convert::import(import, context),
         Command::Export(export) => convert::export(export, context),

@@ -29,6 +29,7 @@ pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod mtls;
 pub(crate) mod open;
+pub(crate) mod people;
 pub(crate) mod policy;
 pub(crate) mod probe;
 pub(crate) mod purge;

@@ -12,8 +12,7 @@ use keyway_secret::{Secret, printable};
 
 use self::countdown::Countdown;
 use crate::browser::Browser;
-use crate::hidden_input::{self, AskError, Hidden};
-use crate::signals::Interrupts;
+use keyway_terminal::{AskError, Hidden, Interrupts};
 
 /// Asks on the terminal's error stream, which a client's protocol never uses.
 #[derive(Debug)]
@@ -137,7 +136,7 @@ impl Presenter for Terminal {
             let typing = async {
                 if self.takes_typing.load(Ordering::Relaxed) {
                     loop {
-                        match hidden_input::pasted().await {
+                        match keyway_terminal::pasted().await {
                             Ok(Some(line)) => return line,
                             Ok(None) | Err(AskError::Terminal(_)) => break,
                             Err(error) => {

@@ -12,6 +12,7 @@ use keyway::load::Loaded;
 use keyway::settings::{ColorChoice, Defaults, Network, Settings, SettingsRefusal};
 use keyway_code::Exit;
 use keyway_secret::printable;
+use keyway_terminal::Table;
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -175,6 +176,12 @@ impl CommandContext {
     /// Says whether standard output gets colours.
     pub(crate) fn colors_output(&self) -> bool {
         self.colors(&io::stdout())
+    }
+
+    /// Renders a table for standard output.
+    pub(crate) fn render<const N: usize>(&self, table: &Table<N>) -> String {
+        let style = self.head_style();
+        table.render(self.width(), |head| format!("{style}{head}{style:#}"))
     }
 
     /// Returns how many columns there are to print a table in; `None` without a limit.

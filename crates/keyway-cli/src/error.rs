@@ -19,17 +19,17 @@ use keyway_clients::convert::ConvertError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
+use keyway_dashboard::traces::TraceSettingsError;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::ListenError;
 use keyway_gateway::people::IssuerError;
 use keyway_gateway::public_listener::PublicListenError;
-use keyway_gateway::traces::TraceSettingsError;
 use keyway_mcp::schema::PairError;
 use keyway_policy::IssueError;
 use keyway_secret::{printable, server_argument, shell_word};
 use thiserror::Error;
 
-use crate::hidden_input::AskError;
+use keyway_terminal::AskError;
 
 /// Why a command gave up.
 #[derive(Debug, Error)]

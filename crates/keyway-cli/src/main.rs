@@ -11,13 +11,11 @@ mod context;
 mod environment;
 mod error;
 mod events;
-mod hidden_input;
 mod panics;
 mod report;
 mod runtime;
 mod service_manager;
 mod settings;
-mod signals;
 mod timeouts;
 mod tool_names;
 mod traces;
@@ -38,8 +36,8 @@ use crate::error::CliError;
 fn main() -> ExitCode {
     // First: in a process that was started as a launcher, nothing else may run.
     keyway::init();
-    panics::end_at_once(hidden_input::show_again);
-    signals::survive_file_limit();
+    panics::end_at_once(keyway_terminal::show_again);
+    keyway_terminal::survive_file_limit();
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if let Some(exit) = commands::demo::play(&word) {
         return exit.into();

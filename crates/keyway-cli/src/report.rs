@@ -3,7 +3,6 @@
 
 pub(crate) mod debug;
 pub(crate) mod failure;
-pub(crate) mod table;
 
 use clap::ValueEnum;
 pub(crate) use keyway_check::Verbosity;

@@ -4,10 +4,9 @@ use std::io::{self, Write as _};
 use std::sync::OnceLock;
 
 use keyway::in_flight::InFlight;
-use tokio::signal::unix::SignalKind;
+use keyway_terminal::EndingSignal;
 
 use crate::error::CliError;
-use crate::signals;
 use crate::timeouts::{LONGEST_RENEWAL, SHUTDOWN_TIMEOUT, SILENT_RENEWAL};
 
 /// What this process must not end in the middle of, whichever command runs.
@@ -24,7 +23,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
         tokio::select! {
             // Listened for before anything is done.
             biased;
-            signal = signals::ended() => {
+            signal = keyway_terminal::ended() => {
                 ended_by = Some(signal);
                 Err(keyway::Error::Cancelled.into())
             }
@@ -33,7 +32,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
     });
     match ended_by {
         // Service managers and clients send that one, and get the outcome.
-        Some(signal) if signal != SignalKind::terminate() => signals::exit_after(signal),
+        Some(signal) if signal != EndingSignal::Terminate => keyway_terminal::exit_after(signal),
         _ => outcome,
     }
 }
@@ -78,8 +77,8 @@ async fn finish_renewals() {
         while !in_flight.settled(LONGEST_RENEWAL).await {}
     };
     let hurried = async {
-        while signals::heard() < SIGNALS_TO_HURRY {
-            signals::ended().await;
+        while keyway_terminal::heard() < SIGNALS_TO_HURRY {
+            keyway_terminal::ended().await;
         }
     };
     tokio::select! {

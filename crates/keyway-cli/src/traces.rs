@@ -3,9 +3,9 @@
 use keyway::Host;
 use keyway::connect::ConnectError;
 use keyway_dashboard::activity::Activity;
+use keyway_dashboard::traces::{TraceSettings, traces};
 use keyway_gateway::database::Database;
 use keyway_gateway::recording::Recording;
-use keyway_gateway::traces::{TraceSettings, traces};
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;

@@ -18,7 +18,6 @@ use keyway_secret::{Secret, printable};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::hidden_input;
 use crate::timeouts::KEYRING_PROMPT_TIMEOUT;
 
 /// Opens the vault; it is made at first use.
@@ -169,9 +168,9 @@ impl Passphrase for AskedPassphrase {
             return Ok(None);
         }
         let ask = |question: &str| {
-            let typed = hidden_input::ask(question);
+            let typed = keyway_terminal::ask(question);
             typed
-                .inspect_err(|error| hidden_input::tell(&error.to_string()))
+                .inspect_err(|error| keyway_terminal::tell(&error.to_string()))
                 .unwrap_or_default()
         };
         if purpose == PassphraseUse::Unlock {
@@ -187,7 +186,7 @@ impl Passphrase for AskedPassphrase {
                 return Ok(None);
             };
             if first.expose().chars().count() < SHORTEST {
-                hidden_input::tell(&format!("use at least {SHORTEST} characters"));
+                keyway_terminal::tell(&format!("use at least {SHORTEST} characters"));
                 continue;
             }
             let Some(second) = ask("Repeat it: ") else {
@@ -198,7 +197,7 @@ impl Passphrase for AskedPassphrase {
                 *TYPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(first.clone());
                 return Ok(Some(first));
             }
-            hidden_input::tell("the passphrases differ");
+            keyway_terminal::tell("the passphrases differ");
         }
         Ok(None)
     }

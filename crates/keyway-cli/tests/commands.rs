@@ -16,6 +16,7 @@ mod convert;
 mod cost;
 mod debug;
 mod demo;
+mod deploy;
 #[path = "doctor/main.rs"]
 mod doctor;
 mod documented;

@@ -140,7 +140,7 @@ const READERS: &[&str] = &[
     "keyway/src/host/process.rs",
     "keyway-cli/src/environment.rs",
     "keyway-cli/src/settings.rs",
-    "keyway-gateway/src/traces/settings.rs",
+    "keyway-dashboard/src/traces/settings.rs",
 ];
 /// Calls by which other files read a variable.
 const CALLS: &[&str] = &[

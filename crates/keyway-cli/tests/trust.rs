@@ -40,6 +40,18 @@ fn approvals(folder: &Folder) -> usize {
 
 const TWO: &str = r#"{"mcpServers": {"a": {"command": "prog-a"}, "b": {"command": "prog-b", "env": {"K": "${K}"}}}}"#;
 
+/// What an admin of a gateway for people is told to do for a program.
+#[test]
+fn a_program_that_is_approved_for_people_is_approved_confined() {
+    let folder = Folder::with_entries(TWO);
+    done(&folder, &["trust", "grant", "a", "--for-people"]);
+    let listed = done(&folder, &["trust", "list", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let approvals = listed["approvals"].as_array().unwrap();
+    assert_eq!(approvals.len(), 1, "{listed}");
+    assert_eq!(approvals[0]["confined"], true, "{listed}");
+}
+
 /// Threat E12: an answer that no person gave approves nothing.
 #[test]
 fn e12_without_a_terminal_a_grant_needs_the_digest_of_what_was_shown() {

@@ -16,6 +16,7 @@ use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
 use keyway_gateway::database::{Database, DatabaseContext};
+use keyway_gateway::team;
 
 use crate::arguments::own_plugin;
 use crate::browser::Browser;
@@ -207,7 +208,11 @@ impl ConnectArgs {
             Some(database) => builder.sign_in_stores(database.shared_stores()?),
             None => builder,
         };
-        Ok(builder.build()?)
+        let host = builder.build()?;
+        Ok(match database {
+            Some(database) => team::on_database(&host, database, ProcessEnvironment::home())?,
+            None => host,
+        })
     }
 
     /// Begins a host with everything that needs no network and no vault.
@@ -335,14 +340,21 @@ pub(crate) fn default_profile(context: &CommandContext) -> Result<String, CliErr
     Ok(kept.unwrap_or_else(|| "default".to_owned()))
 }
 
-/// Opens the ledger of approvals for as long as `look` takes.
+/// Opens the ledger of approvals, in the vault or in the database, for as long as `look` takes.
 pub(crate) fn with_ledger<T>(
+    context: &CommandContext,
     profile: &str,
     look: impl FnOnce(&Ledger<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let vault = open_vault()?;
-    let ledger = Ledger::new(&vault, profile, ProcessEnvironment::home())?;
-    look(&ledger)
+    let home = ProcessEnvironment::home();
+    if let Some(database) = open_database(context, None)? {
+        return look(&Ledger::in_values(
+            Box::new(database.tenant_approvals()?),
+            profile,
+            home,
+        ));
+    }
+    look(&Ledger::new(&open_vault()?, profile, home)?)
 }
 
 /// How the program introduces itself to MCP servers.

@@ -126,7 +126,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Manage approvals and secrets",
-        &["trust", "embed", "env", "rotate", "vault", "audit"],
+        &[
+            "trust", "embed", "env", "rotate", "vault", "audit", "people",
+        ],
     ),
     (
         "Write plugins",

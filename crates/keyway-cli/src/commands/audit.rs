@@ -1,12 +1,14 @@
 //! `keyway audit`: what happened to the sign-ins in a database, and what was called.
 
+mod moment;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use keyway_code::Exit;
 use keyway_gateway::database::ExportedRows;
-use keyway_gateway::parse_moment;
 
+use self::moment::parse_moment;
 use crate::arguments::connect::open_database;
 use crate::context::CommandContext;
 use crate::error::CliError;

@@ -27,9 +27,9 @@ use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::signals::Interrupts;
 use crate::timeouts::{CLOSE_AFTER_TIMEOUT, CLOSE_TIMEOUT};
 use crate::waiting::{LastLine, Waiting, asking};
+use keyway_terminal::Interrupts;
 
 /// Call a tool
 #[derive(Debug, Args)]

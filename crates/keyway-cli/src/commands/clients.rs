@@ -14,7 +14,7 @@ use super::tools::Format;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::table::Table;
+use keyway_terminal::Table;
 
 /// List the MCP clients on this machine and their entries
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
             ]);
         }
     }
-    let mut text = table.render(context.width(), context.head_style());
+    let mut text = context.render(&table);
     for problem in found.iter().flat_map(|it| &it.problems) {
         text.push_str(&format!("\n{}\n", printable(&problem.to_string())));
     }

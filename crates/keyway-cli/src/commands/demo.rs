@@ -29,9 +29,8 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::table::Table;
-use crate::signals;
 use crate::waiting::Waiting;
+use keyway_terminal::Table;
 
 pub(crate) use self::part::play;
 use crate::timeouts::{DEMO_JOURNAL_INTERVAL, DEMO_TOKEN_LIFETIME};
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
         // connections and ends its children, before the servers that they talk to are closed.
         tokio::select! {
             shown = shown => shown,
-            _ = signals::ended() => match person {
+            _ = keyway_terminal::ended() => match person {
                 None => Err(keyway::Error::Cancelled.into()),
                 Some(_) => Ok(Exit::Done),
             },
@@ -233,7 +232,7 @@ fn render(outcome: &Outcome<'_>, format: Format, context: &CommandContext) -> St
             row.latency_in_words(),
         ]);
     }
-    let mut text = table.render(context.width(), context.head_style());
+    let mut text = context.render(&table);
     text.push_str(&outcome.in_words());
     text
 }

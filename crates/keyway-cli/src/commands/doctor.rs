@@ -29,7 +29,7 @@ use crate::arguments::hidden;
 use crate::arguments::server::ServerArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::signals::Interrupts;
+use keyway_terminal::Interrupts;
 
 /// Find out why servers do not work, and what to do next
 ///

@@ -14,8 +14,8 @@ use crate::arguments::connect::ask;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::table::Table;
 use crate::vault::{existing_vault, open_vault, remove_from_vault};
+use keyway_terminal::Table;
 
 /// Manage which hosts may approve entries over the control API
 ///
@@ -133,7 +133,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
                 let created = created(&it).unwrap_or_else(|| "-".to_owned());
                 table.push([printable(&it.name), created]);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
     };
     context.print(&text, Exit::Done)?;

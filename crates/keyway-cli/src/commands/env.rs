@@ -14,11 +14,11 @@ use keyway_secret::{Clock as _, Secret, SystemClock};
 use serde_json::json;
 
 use super::tools::Format;
+use crate::arguments::connect::open_database;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::hidden_input;
-use crate::report::table::Table;
 use crate::vault::{existing_vault, open_vault, remove_from_vault};
+use keyway_terminal::Table;
 
 /// Store encrypted variables, for clients that are not started from a shell
 #[derive(Debug, Args)]
@@ -99,7 +99,13 @@ fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, 
         context.print_aside("nothing was stored\n");
         return Ok(Exit::Failed);
     };
-    keep(name, &value)?;
+    match open_database(context, None)? {
+        Some(database) => {
+            let kept = KeptVariables::of(&database.tenant_variables()?);
+            kept.set(name, &value, now())?;
+        }
+        None => keep(name, &value)?,
+    }
     context.print_aside("stored\n");
     Ok(Exit::Done)
 }
@@ -124,7 +130,7 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
     let failed = |source| CliError::Client { source };
     let mut input = io::stdin();
     if input.is_terminal() {
-        return Ok(hidden_input::ask(&format!("Value of {name}: "))?);
+        return Ok(keyway_terminal::ask(&format!("Value of {name}: "))?);
     }
     // Never grows, so that no copy is left behind; one byte and a line's end more than is allowed.
     let most = MAX_VALUE_BYTES.saturating_add(3);
@@ -146,6 +152,14 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
 
 fn unset(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
     KeptVariables::check_name(name)?;
+    if let Some(database) = open_database(context, None)? {
+        if !KeptVariables::of(&database.tenant_variables()?).unset(name)? {
+            let (what, list) = ("variable", "keyway env list");
+            return Err(CliError::Absent { what, list });
+        }
+        context.print_aside("deleted\n");
+        return Ok(Exit::Done);
+    }
     let texts = ("variable", "keyway env list", "deleted\n");
     remove_from_vault(context, texts, |vault| {
         Ok(KeptVariables::new(vault)?.unset(name)?)
@@ -153,9 +167,10 @@ fn unset(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
 }
 
 fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
-    let kept = match existing_vault()? {
-        Some(vault) => KeptVariables::new(&vault)?.list()?,
-        None => Vec::new(),
+    let kept = match (open_database(context, None)?, existing_vault()?) {
+        (Some(database), _) => KeptVariables::of(&database.tenant_variables()?).list()?,
+        (None, Some(vault)) => KeptVariables::new(&vault)?.list()?,
+        (None, None) => Vec::new(),
     };
     let text = match format {
         Format::Json => {
@@ -174,7 +189,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
                 let set_at = rfc3339(seconds(it.set_at));
                 table.push([it.name, set_at, it.bytes.to_string()]);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
     };
     context.print(&text, Exit::Done)?;
@@ -193,7 +208,7 @@ fn now() -> SystemTime {
 impl From<KeepError> for CliError {
     fn from(error: KeepError) -> Self {
         match error {
-            KeepError::Vault(error) => error.into(),
+            KeepError::Store(error) => error.into(),
             error => Self::Keep(error),
         }
     }

@@ -19,9 +19,9 @@ use crate::arguments::connect::{ConnectArgs, SignInPolicy, server_name};
 use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::report::table::Table;
 use crate::vault::open_vault;
 use crate::waiting::{asking, waiting_for};
+use keyway_terminal::Table;
 
 /// Set which tools clients of the gateway may see and call
 ///
@@ -162,7 +162,7 @@ fn list(context: &CommandContext, policies: &Policies, format: Format) -> Result
             format!("{all}\n")
         }
         Format::Human if objects.is_empty() => "no rules\n".to_owned(),
-        Format::Human => table.render(context.width(), context.head_style()),
+        Format::Human => context.render(&table),
     };
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)

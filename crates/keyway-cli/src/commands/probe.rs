@@ -15,9 +15,9 @@ use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::{Failure, chain};
-use crate::report::table::Table;
 use crate::report::to_text;
 use crate::waiting::{asking, waiting_for};
+use keyway_terminal::Table;
 
 /// Check a server's health endpoint, then list its tools
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, C
                 let cells = [name.to_owned(), row.result.to_owned(), row.what.clone()];
                 table.push(cells);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
         Format::Json => to_text(&Object {
             schema_version: 1,

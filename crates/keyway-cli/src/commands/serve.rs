@@ -16,6 +16,7 @@ use keyway::{Host, Plugin};
 use keyway_code::Exit;
 use keyway_dashboard::Dashboard;
 use keyway_dashboard::administration::Administration;
+use keyway_gateway::admin_port;
 use keyway_gateway::control::Control;
 use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
@@ -25,6 +26,7 @@ use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::public_listener;
 use keyway_gateway::recording::Recording;
 use keyway_gateway::served_plugins::{ServedPlugins, ServingContext};
+use keyway_gateway::team::Team;
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, database_watch, shared_gateway, sharing, team};
 use keyway_policy::{Policies, TokenStore, TokenUses};
 use keyway_secret::printable;
@@ -45,7 +47,6 @@ use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::service_manager;
 use crate::settings;
-use crate::signals;
 use crate::timeouts::{CLOSE_TIMEOUT, LAST_ANSWERS_TIMEOUT};
 use crate::traces;
 use crate::vault::folders;
@@ -68,6 +69,9 @@ pub(crate) struct Serve {
     /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
     listen: SocketAddr,
+    /// Address of the dashboard, metrics and health, apart from clients [default: config.toml]
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<SocketAddr>,
     /// Unix socket for processes of the same user, which need no token [default: `gateway.sock` in
     /// the runtime folder]
     #[arg(long, value_name = "PATH")]
@@ -89,11 +93,12 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
     let context = &with_events(context);
     super::block_on_to_its_end(async {
         let database = open_database(context, arguments.vault.as_deref())?;
-        let backend = LocalBackend::new(&arguments.host(context, database.as_ref())?);
+        let (host, team) = arguments.host(context, database.as_ref())?;
+        let backend = LocalBackend::new(&host);
         let vault = backend.vault()?;
+        let serving = arguments.serving_context(context, team.clone())?;
         let plugins = arguments.load(backend.host(), context)?;
-        let serving_context = arguments.serving_context(context, database.as_ref())?;
-        let mut plugins = ServedPlugins::new(plugins, &backend, serving_context)?;
+        let mut plugins = ServedPlugins::new(plugins, &backend, serving)?;
         plugins.serve_when_there(own_plugin::folder()?);
         backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
@@ -103,9 +108,10 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let activity = Arc::new(activity);
         let settings = backend.host().settings();
         let policies = Arc::new(Policies::new(settings, Arc::clone(&vault))?);
-        let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let uses = Arc::new(TokenUses::read(&folders()?.data));
-        let dashboard = dashboard.with_policies(Arc::clone(&policies));
+        let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity))
+            .with_policies(Arc::clone(&policies));
+        let dashboard = database_watch::with_team(dashboard, database.as_ref(), &backend);
         let dashboard = Arc::new(with_administration(dashboard, &vault, &uses)?);
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
             .with_policies(Arc::clone(&policies))
@@ -113,19 +119,27 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard))
             .with_control(control(&backend, &vault, policies)?);
-        let gateway = for_team(gateway, backend.host(), &vault, database.as_ref())?;
+        let admin = admin_port::listen(arguments.admin, &settings.gateway)?;
+        let key = team::session_key(&vault, database.as_ref())?;
+        let gateway = gateway
+            .with_session_key(key)
+            .with_admin_port(admin.is_some());
+        let gateway = for_team(gateway, backend.host(), team.as_ref())?;
         let gateway = Arc::new(database_watch::watching(gateway, database, &backend));
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(backend.host(), context)?;
         let sharing = arguments.share(&gateway, &vault)?;
         let port = arguments.port(&listeners);
         dashboard.listens_at(port);
+        // Until the end: it says meanwhile that the gateway ends.
+        let _admin = admin.map(|admin| admin.serve(&gateway, &dashboard));
         record_port(context, port)?;
         let opener = Opener::of(&listeners)?;
         dashboard.opened_by(opener.reopening());
         context.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
         if context.verbosity != Verbosity::Quiet {
-            tell(context, &routes, (port, public_address(backend.host())));
+            let public = team::public_address(backend.host());
+            tell(context, &routes, (port, public));
             invite(context, &dashboard, &opener);
         }
         service_manager::tell(service_manager::State::Ready);
@@ -133,7 +147,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let stop = async {
             // In no particular order: each begins the shutdown, and neither is needed afterwards.
             tokio::select! {
-                _ = signals::ended() => {}
+                _ = keyway_terminal::ended() => {}
                 () = end_of_input(), if arguments.while_input => {}
             }
             service_manager::tell(service_manager::State::Stopping);
@@ -144,17 +158,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             tell_of_calls(context, activity.under_way());
             stopping.notify_one();
         };
-        let stop_by_force = async {
-            stopping.notified().await;
-            // A second signal ends the wait for calls under way, as the time-out does.
-            tokio::select! {
-                _ = signals::ended() => {}
-                () = sleep(SHUTDOWN_TIMEOUT) => {}
-            }
-            // Waiting clients get an error instead of an answer.
-            drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
-            sleep(LAST_ANSWERS_TIMEOUT).await;
-        };
+        let stop_by_force = stop_by_force(&stopping, &gateway);
         let serving = serve(listeners, Arc::clone(&gateway) as _, stop);
         // Not biased: the first two end in good order, whichever is ready first, and the last two
         // never end by themselves. Dropping `serving` closes the listeners and all connections.
@@ -164,13 +168,31 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
-        // The first signal began this end; one after it hurries, and children are killed.
-        tokio::select! {
-            () = close(&gateway, recording, context) => {}
-            _ = signals::ended() => {}
-        }
+        close_unless_hurried(&gateway, recording, context).await;
         Ok(Exit::Done)
     })
+}
+
+/// Closes what is open. The first signal began this end; one after it hurries, and children are killed.
+async fn close_unless_hurried(gateway: &Gateway, recording: Recording, context: &CommandContext) {
+    // In no particular order: whichever is first ends the wait.
+    tokio::select! {
+        () = close(gateway, recording, context) => {}
+        _ = keyway_terminal::ended() => {}
+    }
+}
+
+/// Ends calls that are still under way a while after the shutdown has begun.
+async fn stop_by_force(stopping: &Notify, gateway: &Gateway) {
+    stopping.notified().await;
+    // A second signal ends the wait for calls under way, as the time-out does.
+    tokio::select! {
+        _ = keyway_terminal::ended() => {}
+        () = sleep(SHUTDOWN_TIMEOUT) => {}
+    }
+    // Waiting clients get an error instead of an answer.
+    drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
+    sleep(LAST_ANSWERS_TIMEOUT).await;
 }
 
 /// Returns a context whose events can be read over the control API, if nothing else reads them.
@@ -206,25 +228,10 @@ fn with_administration(
     Ok(dashboard.with_administration(Arc::new(administration)))
 }
 
-/// Returns where people reach the gateway; without people no client could come from elsewhere.
-fn public_address(host: &Host) -> Option<&PublicAddress> {
-    let settings = &host.settings().gateway;
-    let public = settings.public.as_ref();
-    public.filter(|_| settings.people.is_some())
-}
-
-/// Lets the people of the settings in, limits how much clients may ask, and shares sessions with
-/// other gateways.
-fn for_team(
-    gateway: Gateway,
-    host: &Host,
-    vault: &Vault,
-    database: Option<&Database>,
-) -> Result<Gateway, CliError> {
-    let gateway = gateway
-        .with_limits(host.settings().gateway.limits)
-        .with_session_key(team::session_key(vault, database)?);
-    Ok(team::with_people(gateway, host)?)
+/// Lets the people of the settings in, and limits how much clients may ask.
+fn for_team(gateway: Gateway, host: &Host, team: Option<&Team>) -> Result<Gateway, CliError> {
+    let gateway = gateway.with_limits(host.settings().gateway.limits);
+    Ok(team::with_people(gateway, host, team)?)
 }
 
 /// Makes the control API of this gateway.
@@ -244,8 +251,15 @@ impl Serve {
         &self,
         context: &CommandContext,
         database: Option<&Database>,
-    ) -> Result<Host, CliError> {
-        self.reach.host_with(context, SignInPolicy::NEVER, database)
+    ) -> Result<(Host, Option<Team>), CliError> {
+        let host = self
+            .reach
+            .host_with(context, SignInPolicy::NEVER, database)?;
+        Ok(team::of_settings(
+            host,
+            database,
+            ProcessEnvironment::home(),
+        )?)
     }
 
     /// Reads the plugins, each with the path by which it is read again.
@@ -282,7 +296,7 @@ impl Serve {
     fn serving_context(
         &self,
         context: &CommandContext,
-        database: Option<&Database>,
+        team: Option<Team>,
     ) -> Result<ServingContext, CliError> {
         // What the terminal depends on is read here, where a broken setting is an error.
         self.reach.terminal(context, SignInPolicy::NEVER)?;
@@ -299,7 +313,7 @@ impl Serve {
             }
         });
         serving_context.process_facts = settings::around().into();
-        serving_context.person_stores = database.map(team::person_stores);
+        serving_context.team = team;
         Ok(serving_context)
     }
 
@@ -349,7 +363,7 @@ impl Serve {
         if !inherited.is_empty() {
             return Ok(inherited);
         }
-        let mut listeners = self.addresses(public_address(host))?;
+        let mut listeners = self.addresses(team::public_address(host))?;
         let own = folders()?;
         let usual = own.runtime.join("gateway.sock");
         let path = self.socket.as_ref().unwrap_or(&usual);
@@ -430,16 +444,10 @@ fn invite(context: &CommandContext, dashboard: &Dashboard, opener: &Opener) {
 
 /// Says what is still waited for.
 fn tell_of_calls(context: &CommandContext, under_way: usize) {
-    let calls = match under_way {
-        0 => return,
-        1 => "a call is".to_owned(),
-        more => format!("{more} calls are"),
-    };
-    if context.verbosity != Verbosity::Quiet {
-        let seconds = SHUTDOWN_TIMEOUT.as_secs();
-        context.print_aside(&format!(
-            "{calls} in flight: waiting up to {seconds} seconds; press Ctrl-C to stop now\n"
-        ));
+    if context.verbosity != Verbosity::Quiet
+        && let Some(note) = team::calls_under_way(under_way)
+    {
+        context.print_aside(&note);
     }
 }
 

@@ -19,8 +19,8 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::table::Table;
 use crate::vault::{folders, open_vault};
+use keyway_terminal::Table;
 
 /// Run the gateway as a user service that starts with the first client
 #[derive(Debug, Args)]
@@ -296,7 +296,7 @@ fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
             for path in paths {
                 table.push([path, "installed".to_owned()]);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
     };
     context.print(&text, exit)?;

@@ -23,8 +23,8 @@ use crate::arguments::connect::{reading_host, server_name};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::table::Table;
 use crate::vault::{existing_vault, folders, open_vault, remove_from_vault};
+use keyway_terminal::Table;
 
 /// Manage the gateway tokens that let clients in
 #[derive(Debug, Args)]
@@ -317,7 +317,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
                 let used = used.unwrap_or_else(|| "never".to_owned());
                 table.push([printable(&it.name), created, used, printable(&servers)]);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
     };
     context.print(&text, Exit::Done)?;

@@ -20,9 +20,9 @@ use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::Failure;
-use crate::report::table::Table;
 use crate::tool_names;
 use crate::waiting::{asking, waiting_for};
+use keyway_terminal::Table;
 
 /// List what servers offer
 #[derive(Debug, Args)]
@@ -294,5 +294,5 @@ fn human(kind: Kind, items: &[Box<RawValue>], context: &CommandContext) -> Strin
         let first = about.lines().next().unwrap_or_default();
         table.push([printable(&name), printable(first)]);
     }
-    table.render(context.width(), context.head_style())
+    context.render(&table)
 }

@@ -3,24 +3,25 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, Subcommand};
-use keyway::approval::{Agreement, Answer, Approval, ApprovalStore, Ledger, Question};
+use keyway::approval::{Agreement, Answer, Approval, ApprovalStore, Question};
 use keyway::events::Kind;
 use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
 use keyway_config::names::server_id;
+use keyway_gateway::team;
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::block_on;
 use super::tools::Format;
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_about, with_ledger};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_about, open_database, with_ledger};
 use crate::arguments::hidden;
 use crate::arguments::server::{self, ServerArgs, named};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::report::table::Table;
 use crate::vault::existing_vault;
+use keyway_terminal::Table;
 
 /// Manage which entries may run programs and receive variables
 #[derive(Debug, Args)]
@@ -79,6 +80,10 @@ Examples:
         /// Confine the programs of the entries, as the answer `confined` does
         #[arg(long)]
         confined: bool,
+        /// Let the programs of the entries run for the people of the gateway, confined, one process
+        /// for each person
+        #[arg(long)]
+        for_people: bool,
         /// Also pass this variable to the entry's helper or process
         #[arg(long = "env", value_name = "NAME")]
         variables: Vec<String>,
@@ -137,6 +142,7 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
             all,
             digests,
             confined,
+            for_people,
             variables,
             reach,
         } => {
@@ -144,7 +150,9 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
                 context,
                 reach,
                 digests,
-                confined: *confined,
+                // Programs of one person are kept from what belongs to another.
+                confined: *confined || *for_people,
+                for_people: *for_people,
                 variables,
             };
             grant.run(servers, *all)
@@ -156,9 +164,11 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
 
 fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result<Exit, CliError> {
     let profile = reach.profile(context)?;
-    let approvals = match existing_vault()? {
-        Some(vault) => Ledger::new(&vault, &profile, ProcessEnvironment::home())?.list()?,
-        None => Vec::new(),
+    // Looking makes no vault.
+    let is_kept = existing_vault()?.is_some() || context.settings()?.vault.address.is_some();
+    let approvals = match is_kept {
+        true => with_ledger(context, &profile, |ledger| Ok(ledger.list()?))?,
+        false => Vec::new(),
     };
     let text = match format {
         Format::Json => {
@@ -185,7 +195,7 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
                 let confined = if approval.confined { "yes" } else { "no" };
                 table.push([id, source, confined.to_owned(), approval.grants.join(", ")]);
             }
-            table.render(context.width(), context.head_style())
+            context.render(&table)
         }
     };
     context.print(&text, Exit::Done)?;
@@ -198,12 +208,19 @@ struct Grant<'a> {
     reach: &'a ConnectArgs,
     digests: &'a [String],
     confined: bool,
+    for_people: bool,
     variables: &'a [String],
 }
 
 impl Grant<'_> {
     fn run(&self, servers: &ServerArgs, all: bool) -> Result<Exit, CliError> {
-        let host = self.reach.host(self.context, SignInPolicy::NEVER)?;
+        let database = open_database(self.context, None)?;
+        let database = database.as_ref();
+        let host = self
+            .reach
+            .host_with(self.context, SignInPolicy::NEVER, database)?;
+        // What a gateway for people serves is filled in without this shell's variables.
+        let (host, _) = team::of_settings(host, database, ProcessEnvironment::home())?;
         let (plugin, given) = servers.load(&host, self.reach)?;
         let names = match (all, given.is_empty()) {
             (true, true) => server::all(&plugin)?,
@@ -251,8 +268,12 @@ impl Grant<'_> {
             self.context.print_aside("nothing was approved\n");
             return Ok(Exit::NotTrusted);
         }
-        for agreement in &agreed {
-            self.store(&host, agreement)?;
+        for agreement in agreed {
+            let agreement = match self.for_people {
+                true => agreement.for_people(),
+                false => agreement,
+            };
+            self.store(&host, &agreement)?;
         }
         self.context.print_aside("approved\n");
         Ok(Exit::Done)
@@ -316,7 +337,9 @@ fn revoke(
     let names = named(&plugin, &given)?;
     let profile = reach.profile(context)?;
     for name in &names {
-        let existed = with_ledger(&profile, |ledger| Ok(ledger.revoke(plugin.root(), name)?))?;
+        let existed = with_ledger(context, &profile, |ledger| {
+            Ok(ledger.revoke(plugin.root(), name)?)
+        })?;
         if existed {
             let code = Some(Code::PendingTrust);
             let events = context.events.for_plugin(&plugin.name());
@@ -333,7 +356,9 @@ fn revoke(
 }
 
 fn reset(context: &CommandContext, reach: &ConnectArgs) -> Result<Exit, CliError> {
-    let count = with_ledger(&reach.profile(context)?, |ledger| Ok(ledger.revoke_all()?))?;
+    let count = with_ledger(context, &reach.profile(context)?, |ledger| {
+        Ok(ledger.revoke_all()?)
+    })?;
     context.print_aside(&format!("revoked {count} approvals\n"));
     Ok(Exit::Done)
 }

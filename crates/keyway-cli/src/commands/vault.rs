@@ -1,5 +1,6 @@
 //! `keyway vault`: how what Keyway keeps is sealed, whether all of it opens, and changing its key.
 
+mod database;
 mod report;
 mod transfer;
 
@@ -14,6 +15,7 @@ use keyway::vault::{
 use keyway_code::Exit;
 use keyway_secret::printable;
 
+use self::database::MigrateArgs;
 use self::report::{Changed, Found, Looked, VaultState};
 use self::transfer::{ImportArgs, MoveArgs};
 pub(super) use self::transfer::{confirm, parse_key, print_moved};
@@ -100,6 +102,14 @@ Examples:
 Examples:
   keyway vault import docs --from docs.sign-in")]
     Import(ImportArgs),
+    /// Move all sign-ins of this machine's vault into a database; an interrupted move is continued
+    ///
+    /// Each is compared after it was stored. The vault keeps a sealed copy and no longer renews it. What
+    /// cannot be moved stays in use here and is named; then the exit code is 1.
+    #[command(after_help = "\
+Examples:
+  keyway vault migrate --from file --to postgres://keyway@db.example/keyway")]
+    Migrate(MigrateArgs),
     /// Change the vault's key or where it is stored; running processes continue
     ///
     /// A key that Keyway generated, in the keyring or a file, is deleted: backups from before can no
@@ -107,8 +117,16 @@ Examples:
     #[command(after_help = "\
 Examples:
   keyway vault rekey
-  keyway vault rekey --to keyring")]
+  keyway vault rekey --to keyring
+  keyway vault rekey --database")]
     Rekey {
+        /// Change the wrapping key of the database instead; gateways continue
+        ///
+        /// Give every gateway the new key in `[vault.key]` and the old one in `[vault.previous_key]` of
+        /// config.toml, and restart them one after the other. Then run this. Only the wraps of people's
+        /// keys are rewritten.
+        #[arg(long, conflicts_with = "Target")]
+        database: bool,
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
@@ -169,7 +187,13 @@ pub(crate) fn run(arguments: &Vault, context: &CommandContext) -> Result<Exit, C
         Action::Key => transfer::key(context),
         Action::Move(arguments) => transfer::move_out(arguments, context),
         Action::Import(arguments) => transfer::import(arguments, context),
-        Action::Rekey { target, output } => rekey(context, target, output.format),
+        Action::Migrate(arguments) => database::migrate(arguments, context),
+        Action::Rekey {
+            database: true,
+            output,
+            ..
+        } => database::rekey(context, output.format),
+        Action::Rekey { target, output, .. } => rekey(context, target, output.format),
     }
 }
 

@@ -16,6 +16,7 @@ mod hints;
 mod house;
 mod management;
 mod masks;
+mod people;
 mod pictures;
 mod policies;
 mod unneeded;

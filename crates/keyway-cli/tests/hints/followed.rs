@@ -408,6 +408,18 @@ const FOLLOWED: &[Row] = &[
         "only_what_waits_for_approval_is_named_and_in_words_for_a_shell",
     ),
     (
+        "trust grant X --digest X",
+        &["trust", "grant", "a", "--digest", "0"],
+        "trust.rs",
+        "e12_without_a_terminal_a_grant_needs_the_digest_of_what_was_shown",
+    ),
+    (
+        "trust grant X --for-people",
+        &["trust", "grant", "a", "--for-people"],
+        "trust.rs",
+        "a_program_that_is_approved_for_people_is_approved_confined",
+    ),
+    (
         "uninstall X",
         &["uninstall", "claude-code"],
         "install.rs",

@@ -8,5 +8,8 @@
 mod audit;
 mod away;
 mod killed;
+mod migrate;
+mod operations;
 mod refused;
+mod rekey;
 mod team;

@@ -55,38 +55,42 @@ impl Team {
 
     /// Calls the tool as a client of 2026-07-28, and returns the whole answer.
     pub(crate) fn call(&self, gateway: &Gateway) -> String {
-        let (headers, message) = self.message();
+        Self::call_with(gateway, &self.token)
+    }
+
+    /// The same with another gateway token.
+    pub(crate) fn call_with(gateway: &Gateway, token: &str) -> String {
+        let (headers, message) = message(token);
         gateway.post("/mcp/s", Some(&headers), &message)
     }
 
     /// Begins a call whose answer is not waited for.
     pub(crate) fn begin_call(&self, gateway: &Gateway) -> TcpStream {
-        let (headers, message) = self.message();
+        let (headers, message) = message(&self.token);
         let headers = format!("authorization: Bearer {headers}\r\n{MCP}");
         gateway.send("POST", "/mcp/s", &headers, &message)
     }
+}
 
-    fn message(&self) -> (String, String) {
-        let message = json!({
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {
-                "name": "echo",
-                "arguments": { "message": "hello" },
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                },
+fn message(token: &str) -> (String, String) {
+    let message = json!({
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {
+            "name": "echo",
+            "arguments": { "message": "hello" },
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
             },
-        });
-        let headers = format!(
-            "{}\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo",
-            self.token
-        );
-        (headers, message.to_string())
-    }
+        },
+    });
+    let headers = format!(
+        "{token}\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo"
+    );
+    (headers, message.to_string())
 }
 
 /// Writes a file that only its owner can read.
@@ -123,6 +127,15 @@ impl<'a> Conversation<'a> {
             gateway,
             headers: self.headers.clone(),
         }
+    }
+
+    /// Opens the stream of the session.
+    pub(crate) fn listen(&self) -> TcpStream {
+        let headers = format!(
+            "authorization: Bearer {}\r\naccept: text/event-stream\r\nconnection: close\r\n",
+            self.headers
+        );
+        self.gateway.send("GET", "/mcp/s", &headers, "")
     }
 
     pub(crate) fn call(&self) -> String {

@@ -1,7 +1,8 @@
 //! System calls that fail, one at a time: each command ends in the old or the new state, and says so
 //! if it failed. `strace` makes them fail.
 //!
-//! A short form by default; `KEYWAY_SYSTEM_CALLS=1` fails every call of every kind.
+//! A short form by default; `KEYWAY_SYSTEM_CALLS=1` fails every call of every kind, of all commands or
+//! of those that `KEYWAY_SYSTEM_CALLS_ONLY` names, with commas.
 
 use std::fs;
 use std::path::Path;
@@ -409,8 +410,15 @@ fn a_system_call_that_fails_leaves_the_old_or_the_new_state_and_an_error() {
     if !Path::new("/usr/bin/strace").exists() || !may_trace() {
         return crate::skipped("strace cannot trace here");
     }
+    let chosen = std::env::var("KEYWAY_SYSTEM_CALLS_ONLY").ok();
+    let is_chosen = |name: &str| {
+        let names = chosen.as_deref();
+        names.is_none_or(|names| names.split(',').any(|it| it == name))
+    };
+    let cases: Vec<_> = CASES.iter().filter(|(name, _)| is_chosen(name)).collect();
+    assert!(!cases.is_empty(), "no command is named `{chosen:?}`");
     // Two at a time: each waits for the disk for most of its time.
-    let (first, second) = CASES.split_at(CASES.len() / 2);
+    let (first, second) = cases.split_at(cases.len() / 2);
     thread::scope(|scope| {
         for half in [first, second] {
             scope.spawn(move || half.iter().for_each(|(name, case)| all(name, case)));

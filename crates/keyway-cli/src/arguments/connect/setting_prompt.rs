@@ -12,7 +12,6 @@ use keyway_config::usage;
 use keyway_secret::{Clock as _, SystemClock, printable};
 
 use crate::error::CliError;
-use crate::hidden_input;
 use crate::vault::open_vault;
 
 /// Asks for what an entry needs and does not have.
@@ -37,7 +36,7 @@ pub(crate) fn ask_for_settings(plugin: &Plugin, server: &str) -> Result<(), CliE
         .into_iter()
         .filter(|prompt| !scope.is_set(&prompt.variable));
     for prompt in missing {
-        let Some(value) = hidden_input::ask(&question(prompt))? else {
+        let Some(value) = keyway_terminal::ask(&question(prompt))? else {
             return Ok(());
         };
         if value.expose().is_empty() {

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::layout::Layout;
 use crate::context::CommandContext;
 use crate::report::failure::Failure;
-use crate::report::table::Table;
 use crate::report::to_text;
+use keyway_terminal::Table;
 
 /// Renders it for people.
 pub(super) fn human(examined: &[Diagnosis], context: &CommandContext) -> String {
@@ -31,7 +31,7 @@ pub(super) fn human(examined: &[Diagnosis], context: &CommandContext) -> String 
             what,
         ]);
     }
-    let mut text = table.render(context.width(), context.head_style());
+    let mut text = context.render(&table);
     let layout = Layout {
         width: context.width(),
         name: context.head_style(),

@@ -12,8 +12,8 @@ use super::vault::VaultReport;
 use crate::context::CommandContext;
 use crate::report::Verbosity;
 use crate::report::counted;
-use crate::report::table::Table;
 use keyway_lint::mask::in_words;
+use keyway_terminal::Table;
 
 /// Renders the servers.
 pub(super) fn render(
@@ -25,7 +25,7 @@ pub(super) fn render(
         let files = counted(report.file_count(), "file");
         format!("no servers in {files}\n")
     } else {
-        table(servers).render(context.width(), context.head_style())
+        context.render(&table(servers))
     };
     text.push_str(&sign_ins(servers));
     text.push_str(&protection(servers));
@@ -101,7 +101,15 @@ fn sign_ins(servers: &[Diagnosis]) -> String {
         let name = in_words(&printable(&listed.id()));
         let stored = match (&listed.sign_in, &listed.moved_to) {
             (Some(kept), _) => sign_in::line(&name, kept),
-            (None, Some(to)) => format!("  {name}: moved to the vault {}\n", printable(to)),
+            (None, Some(to)) => {
+                // The fingerprint of a vault's key has no scheme.
+                let kind = if to.contains("://") {
+                    "database"
+                } else {
+                    "vault"
+                };
+                format!("  {name}: moved to the {kind} {}\n", printable(to))
+            }
             (None, None) => String::new(),
         };
         let unstored = listed.unstored_sign_in;

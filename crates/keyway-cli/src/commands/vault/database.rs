@@ -1,0 +1,84 @@
+//! `keyway vault migrate` and `keyway vault rekey --database`: sign-ins that a database keeps.
+
+use clap::{Args, ValueEnum};
+use keyway_code::Exit;
+use serde::Serialize;
+
+use super::{Format, Output, existing};
+use crate::arguments::connect::open_database;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::report::to_text;
+use crate::vault::open_vault;
+
+/// From where to where.
+#[derive(Debug, Args)]
+pub(super) struct MigrateArgs {
+    /// What to move
+    #[arg(long, value_enum, value_name = "WHAT")]
+    from: Source,
+    /// Address of the database, without a password
+    #[arg(long, value_name = "ADDRESS")]
+    to: String,
+    /// Whose sign-ins they become, by issuer and subject; those of the tenant without it
+    #[arg(long, num_args = 2, value_names = ["ISSUER", "SUBJECT"])]
+    person: Option<Vec<String>>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Where sign-ins come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// The vault of this machine
+    File,
+}
+
+/// Moves the sign-ins of the vault into a database.
+pub(super) fn migrate(arguments: &MigrateArgs, context: &CommandContext) -> Result<Exit, CliError> {
+    let Source::File = arguments.from;
+    existing()?;
+    // First: with a database that cannot be used nothing leaves the vault.
+    let database = open_database(context, Some(&arguments.to))?.ok_or(NO_DATABASE)?;
+    let person = match arguments.person.as_deref() {
+        Some([issuer, subject]) => Some((issuer.as_str(), subject.as_str())),
+        _ => None,
+    };
+    let report = database.migrate(&open_vault()?, &arguments.to, person)?;
+    let exit = if report.is_complete() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    };
+    let text = match arguments.output.format {
+        Format::Human => report.text(),
+        Format::Json => to_text(&report.json()),
+    };
+    context.print(&text, exit)?;
+    Ok(exit)
+}
+
+/// Changes the wrapping key of the database.
+pub(super) fn rekey(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
+    let database = open_database(context, None)?.ok_or(NO_DATABASE)?;
+    let people = database.rekey()?;
+    let text = match format {
+        Format::Human => format!("keys wrapped with the new key: {people}\n"),
+        Format::Json => to_text(&Rekeyed {
+            schema_version: 1,
+            people,
+        }),
+    };
+    context.print(&text, Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Rekeyed {
+    schema_version: u32,
+    people: u64,
+}
+
+const NO_DATABASE: CliError = CliError::Usage {
+    what: "there is no database: set `address` in `[vault]` of config.toml",
+};
