@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use keyway::approval::Question;
+use keyway_approval::Question;
 use keyway_config::environment::Variables;
 use libfuzzer_sys::fuzz_target;
 

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use keyway::approval::{Approval, Question};
+use keyway_approval::{Approval, Question};
 use keyway_config::environment::Variables;
 use libfuzzer_sys::fuzz_target;
 

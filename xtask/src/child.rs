@@ -18,12 +18,25 @@ pub(crate) fn program(workspace: &Workspace, program: impl AsRef<OsStr>) -> Comm
     command
         .current_dir(&workspace.root)
         .env("PATH", path(workspace));
+    if workspace.is_first_build {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 
 /// Returns the `cargo` that runs this task, with `arguments`.
 pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Command {
-    let mut command = program(workspace, cargo_program());
+    as_cargo(program(workspace, cargo_program()), arguments)
+}
+
+/// Returns the same at the lowest priority: it compiles beside tests, and a test comes first.
+pub(crate) fn gentle_cargo(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = program(workspace, "nice");
+    command.args(["-n", "19"]).arg(cargo_program());
+    as_cargo(command, arguments)
+}
+
+fn as_cargo(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments);
     // Builds must not see the variables that `cargo run` sets for this task: a build script that
     // reads them would run again, and everything above it, whenever the caller changes.

@@ -10,6 +10,7 @@ use crate::child;
 use crate::error::XtaskError;
 use crate::layers;
 use crate::metadata::Workspace;
+use crate::programs;
 
 /// Fails if a generated file in the repository is missing, different, or no longer generated.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
@@ -62,25 +63,17 @@ struct Generated {
 impl Generated {
     /// Generates everything; `None`, and a line saying so, as long as there is no generator.
     fn create(workspace: &Workspace) -> Result<Option<Self>, XtaskError> {
-        if !workspace.has_crate(GENERATOR) {
-            println!("skipped: there is no crate {GENERATOR} yet to generate documents");
+        if !workspace.has_crate(CRATE) {
+            println!("skipped: there is no crate {CRATE} yet to generate documents");
             return Ok(None);
         }
         let directory = workspace.target.join("generated-docs");
         if directory.exists() {
             fs::remove_dir_all(&directory).map_err(XtaskError::file(&directory))?;
         }
-        let run = [
-            "run",
-            "--quiet",
-            "--locked",
-            "--package",
-            GENERATOR,
-            "--",
-            "docs",
-            "--out",
-        ];
-        child::run(child::cargo(workspace, &run).arg(&directory))?;
+        let generator = programs::build(workspace, &[GENERATOR])?.join(GENERATOR);
+        let mut command = child::program(workspace, generator);
+        child::run(command.args(["docs", "--out"]).arg(&directory))?;
         let files = files_below(&directory)?;
         if files.is_empty() {
             return Err(XtaskError::Output {
@@ -148,7 +141,8 @@ fn shown(file: &Path) -> String {
     file.to_string_lossy().into_owned()
 }
 
-const GENERATOR: &str = "keyway-cli";
+const CRATE: &str = "keyway-cli";
+const GENERATOR: &str = "keyway";
 
 /// Directories in which nothing is written by hand, so that what is left over can be removed.
 const WHOLLY_GENERATED: &[&str] = &["completions", "docs/errors", "docs/rules", "man", "schema"];

@@ -8,9 +8,39 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::child;
 use crate::error::XtaskError;
+use crate::lanes;
 use crate::metadata::Workspace;
+
+/// What to fuzz, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// A file name in `fuzz/fuzz_targets`, without `.rs`
+    target: Option<String>,
+    /// How long each target runs
+    #[arg(long, conflicts_with = "long")]
+    seconds: Option<u32>,
+    /// Fuzz each target for ten million executions, at most twenty minutes
+    #[arg(long)]
+    long: bool,
+    /// Build all targets and run none
+    #[arg(long, conflicts_with_all = ["target", "seconds"])]
+    build: bool,
+}
+
+impl Plan {
+    /// Builds the targets, and runs those that were chosen.
+    pub(crate) fn follow(&self, workspace: &Workspace) -> Result<(), XtaskError> {
+        let extent = Extent::new(self.seconds, self.long);
+        if self.build {
+            return build(workspace, extent).map(drop);
+        }
+        run(workspace, self.target.as_deref(), extent)
+    }
+}
 
 /// Runs `only`, or else every target, each for this long.
 pub(crate) fn run(
@@ -29,21 +59,20 @@ pub(crate) fn run(
             });
         }
     }
-    let programs = build(workspace)?;
-    let mut found = Vec::new();
-    for target in targets {
-        let progress = fuzz(workspace, &programs, &target, extent)?;
-        found.push((target, progress));
-    }
-    for (
-        target,
-        Progress {
+    let programs = build(workspace, extent)?;
+    let output = match targets.as_slice() {
+        [_] => Output::AsItComes,
+        _ => Output::Whole,
+    };
+    let found = lanes::map(&targets, |target| {
+        fuzz(workspace, &programs, target, (extent, output))
+    })?;
+    for (target, progress) in targets.iter().zip(found) {
+        let Progress {
             executions,
             first_coverage,
             coverage,
-        },
-    ) in found
-    {
+        } = progress;
         println!(
             "{target}: {executions} executions, coverage {first_coverage} at first, {coverage} at last"
         );
@@ -66,6 +95,14 @@ impl Extent {
             executions: long.then_some(10_000_000),
         }
     }
+}
+
+/// When the lines of a target are shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Output {
+    AsItComes,
+    /// When the target has ended, because another one runs beside it.
+    Whole,
 }
 
 /// The manifest of the fuzz targets, relative to the workspace root.
@@ -121,7 +158,9 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>, XtaskError> {
 }
 
 /// Builds all targets and returns the directory with their programs.
-fn build(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
+///
+/// Ten million executions are worth a build that is optimised; a few seconds are not.
+fn build(workspace: &Workspace, extent: Extent) -> Result<PathBuf, XtaskError> {
     let version = child::capture(child::program(workspace, "rustc").arg("-vV"))?;
     let host = version
         .lines()
@@ -141,11 +180,14 @@ fn build(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
         "--target",
         host,
     ];
-    let mut command = child::cargo(workspace, &build);
+    let mut command = child::gentle_cargo(workspace, &build);
     command
         .arg("--target-dir")
         .arg(&directory)
         .env("RUSTFLAGS", INSTRUMENTATION.join(" "));
+    if extent.executions.is_some() {
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3");
+    }
     child::run(&mut command)?;
     Ok(directory.join(host).join("release"))
 }
@@ -154,7 +196,7 @@ fn fuzz(
     workspace: &Workspace,
     programs: &Path,
     target: &str,
-    extent: Extent,
+    (extent, output): (Extent, Output),
 ) -> Result<Progress, XtaskError> {
     let corpus = workspace.target.join("fuzz-corpus").join(target);
     let artifacts = workspace
@@ -183,10 +225,19 @@ fn fuzz(
         // New inputs go to the first directory; the others are only read.
         .args([&corpus, &seeds]);
     let mut progress = Progress::default();
+    let mut said = format!("{target}:\n");
     let status = child::follow_stderr(&mut command, |line| {
         progress.read(line);
-        !is_chatter(line)
+        let is_kept = !is_chatter(line);
+        if is_kept && output == Output::Whole {
+            said.push_str(line);
+            said.push('\n');
+        }
+        is_kept && output == Output::AsItComes
     })?;
+    if output == Output::Whole {
+        eprint!("{said}");
+    }
     if !status.success() {
         return Err(XtaskError::FuzzFailed {
             target: target.to_owned(),

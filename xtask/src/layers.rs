@@ -286,6 +286,7 @@ const LAYERS: &[Layer] = &[
         may_use: &[
             "keyway",
             "keyway-clients",
+            "keyway-people",
             "keyway-policy",
             "keyway-mcp",
             "keyway-config",
@@ -339,8 +340,13 @@ const LAYERS: &[Layer] = &[
         ],
     },
     Layer {
+        name: "keyway-terminal",
+        may_use: &["keyway-secret"],
+    },
+    Layer {
         name: "keyway-cli",
         may_use: &[
+            "keyway-terminal",
             "keyway",
             "keyway-check",
             "keyway-clients",
@@ -365,6 +371,15 @@ const LAYERS: &[Layer] = &[
             "keyway-auth",
             "keyway-vault",
             "keyway-code",
+            "keyway-secret",
+        ],
+    },
+    Layer {
+        name: "keyway-storm",
+        may_use: &[
+            "keyway-testkit",
+            "keyway-postgres",
+            "keyway-store",
             "keyway-secret",
         ],
     },
@@ -462,7 +477,7 @@ mod tests {
         for name in LAYERS
             .iter()
             .map(|layer| layer.name)
-            .filter(|&name| name != "xtask")
+            .filter(|name| !["xtask", "keyway-storm"].contains(name))
         {
             let found = arrows(&[(name, &["keyway-testkit"])]);
             assert_eq!(found.violations(LAYERS).len(), 1, "{name}");

@@ -12,6 +12,7 @@
 )]
 
 mod bench;
+mod beside;
 mod budget;
 mod check;
 mod child;
@@ -24,18 +25,21 @@ mod features;
 mod fuzz;
 mod instructions;
 mod integrations;
+mod lanes;
 mod layers;
 mod metadata;
 mod mutants;
 mod nextest;
 mod peers;
 mod process;
+mod programs;
 mod release;
 mod reliability;
 mod reproduce;
 mod rivals;
 mod scratch;
 mod source;
+mod storm;
 mod suite;
 mod surface;
 mod tools;
@@ -65,6 +69,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
     match task {
         Task::Test { setup, long } => {
             let missing = tools::Missing::from_flag(setup);
+            let workspace = workspace.building_whole();
             suite::run(&workspace, missing, suite::Extent::from_flag(long))
         }
         Task::Check { crates } => check::run(&workspace, &crates),
@@ -95,12 +100,14 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
         Task::Reproduce { binary, only } => reproduce::run(&workspace, &binary, only.as_deref()),
+        Task::Storm { plan } => storm::run(&workspace, &plan),
         Task::Layers { write: false } => layers::check(&workspace),
         Task::Layers { write: true } => layers::write(&workspace),
         Task::Surface { write: false } => surface::check(&workspace),
         Task::Surface { write: true } => surface::write(&workspace),
         Task::Budget => budget::check(&workspace),
         Task::Features => features::check(&workspace),
+        Task::Integrations => integrations::check(&workspace),
         Task::Deny { advisories: false } => deny::check(&workspace),
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
         Task::Docs { check: false } => docs::write(&workspace),
@@ -122,14 +129,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             release::dry_run(&workspace, release::Verify::from_flag(verify))
         }
         Task::Reliability { promise } => reliability::run(&workspace, promise.as_deref()),
-        Task::Fuzz {
-            target,
-            seconds,
-            long,
-        } => {
-            let extent = fuzz::Extent::new(seconds, long);
-            fuzz::run(&workspace, target.as_deref(), extent)
-        }
+        Task::Fuzz(plan) => plan.follow(&workspace),
         Task::Mutants {
             setup,
             minutes,
@@ -233,6 +233,11 @@ enum Task {
         #[arg(long, value_name = "THREAT")]
         only: Option<String>,
     },
+    /// Let everything fail around three replicas with many people, and check that no sign-in is lost
+    Storm {
+        #[command(flatten)]
+        plan: storm::Plan,
+    },
     /// Let the official conformance suite test our client, one scenario after the other
     Conformance {
         /// Only scenarios whose name contains this
@@ -278,6 +283,8 @@ enum Task {
     Budget,
     /// Build `keyway` with each of its features alone and with none
     Features,
+    /// Lint and test the adapters to other projects' libraries
+    Integrations,
     /// Check dependencies: bans, licences and sources
     Deny {
         /// Check known vulnerabilities instead; fetches the advisory database
@@ -327,16 +334,7 @@ enum Task {
         promise: Option<String>,
     },
     /// Fuzz all targets, or one
-    Fuzz {
-        /// A file name in `fuzz/fuzz_targets`, without `.rs`
-        target: Option<String>,
-        /// How long each target runs
-        #[arg(long, conflicts_with = "long")]
-        seconds: Option<u32>,
-        /// Fuzz each target for ten million executions, at most twenty minutes
-        #[arg(long)]
-        long: bool,
-    },
+    Fuzz(fuzz::Plan),
     /// Change the code that decides about security, and see whether unit tests notice
     Mutants {
         /// Install `cargo-mutants` first, below target/

@@ -16,6 +16,8 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Where build results go.
     pub(crate) target: PathBuf,
+    /// Whether the whole is built here for the first time.
+    pub(crate) is_first_build: bool,
     metadata: Metadata,
 }
 
@@ -32,8 +34,16 @@ impl Workspace {
         Self {
             root: metadata.workspace_root.clone(),
             target: metadata.target_directory.clone(),
+            is_first_build: false,
             metadata,
         }
+    }
+
+    /// Looks whether the tests were built here before. If not, what would make a second build faster
+    /// is left out: it makes the first one slower, by a sixth.
+    pub(crate) fn building_whole(mut self) -> Self {
+        self.is_first_build = !self.target.join("debug/keyway").exists();
+        self
     }
 
     /// Returns where `--setup` installs tools.
@@ -203,3 +213,36 @@ pub(crate) struct Dependency {
 }
 
 const PLATFORM: &str = "--filter-platform=x86_64-unknown-linux-gnu";
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::child;
+
+    #[test]
+    fn only_the_first_build_of_the_whole_leaves_out_what_helps_the_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let load = || {
+            let metadata = json!({
+                "workspace_root": folder.path(), "target_directory": folder.path(),
+                "workspace_members": [], "packages": [],
+            });
+            Workspace::new(serde_json::from_value(metadata).unwrap())
+        };
+        let is_incremental = |workspace: &Workspace| {
+            let command = child::program(workspace, "cargo");
+            let off = (OsStr::new("CARGO_INCREMENTAL"), Some(OsStr::new("0")));
+            !command.get_envs().any(|variable| variable == off)
+        };
+        assert!(is_incremental(&load()));
+        assert!(!is_incremental(&load().building_whole()));
+        fs::create_dir(folder.path().join("debug")).unwrap();
+        fs::write(folder.path().join("debug/keyway"), "").unwrap();
+        assert!(is_incremental(&load().building_whole()));
+    }
+}

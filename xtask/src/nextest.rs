@@ -9,15 +9,15 @@ use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::scratch::Scratch;
 
-/// Runs all unit and integration tests and returns how many there were.
+/// Runs all unit and integration tests, says when they are built, and returns how many there were.
 ///
 /// Tests of the corpus are run where it is, and else named: it is not part of the repository.
-pub(crate) fn run(workspace: &Workspace) -> Result<Summary, XtaskError> {
-    let usual = run_with(workspace, &[])?;
+pub(crate) fn run(workspace: &Workspace, mut built: impl FnMut()) -> Result<Summary, XtaskError> {
+    let usual = run_with(workspace, &[], &mut built)?;
     let folder = corpus(workspace);
     if folder.join("labels.tsv").is_file() {
         println!("\nwith the corpus at {}", folder.display());
-        return Ok(usual.with(run_with(workspace, OF_CORPUS)?));
+        return Ok(usual.with(run_with(workspace, OF_CORPUS, || {})?));
     }
     println!("\nskipped, since `KEYWAY_CORPUS` names no corpus:");
     let list = ["nextest", "list", "--workspace", "--locked"];
@@ -42,24 +42,38 @@ const OF_CORPUS: &[&str] = &[
 /// Runs the tests whose names contain one of these.
 pub(crate) fn run_named(workspace: &Workspace, names: &[&str]) -> Result<Summary, XtaskError> {
     let filters: Vec<String> = names.iter().map(|name| format!("test({name})")).collect();
-    run_with(workspace, &["-E", &filters.join(" | ")])
+    run_with(workspace, &["-E", &filters.join(" | ")], || {})
 }
 
 /// Tests find installed tools under the directory in `KEYWAY_TOOLS`; see [`crate::tools`].
-fn run_with(workspace: &Workspace, arguments: &[&str]) -> Result<Summary, XtaskError> {
+fn run_with(
+    workspace: &Workspace,
+    arguments: &[&str],
+    mut built: impl FnMut(),
+) -> Result<Summary, XtaskError> {
     let mut command = child::cargo(workspace, &["nextest", "run", "--workspace", "--locked"]);
     command.args(arguments);
     command.env("KEYWAY_TOOLS", workspace.tools());
     let scratch = Scratch::in_memory();
     if let Some(scratch) = &scratch {
         command.env("TMPDIR", scratch.path());
+        // Each test has a database server of its own; what a new one consists of is made once.
+        command.envs(
+            scratch
+                .shared("postgres")
+                .map(|path| ("KEYWAY_POSTGRES", path)),
+        );
     }
     if io::stderr().is_terminal() {
         command.arg("--color=always");
     }
     let mut summary = None;
     let status = child::follow_stderr(&mut command, |line| {
-        summary = Summary::parse(&without_colour(line)).or(summary);
+        let line = without_colour(line);
+        if is_beginning(&line) {
+            built();
+        }
+        summary = Summary::parse(&line).or(summary);
         true
     })?;
     child::succeeded(&command, status)?;
@@ -67,6 +81,13 @@ fn run_with(workspace: &Workspace, arguments: &[&str]) -> Result<Summary, XtaskE
         command: "cargo nextest".to_owned(),
         what: "it has no summary line",
     })
+}
+
+/// Says whether tests begin to run with this line: nothing is left to compile.
+fn is_beginning(line: &str) -> bool {
+    let line = line.trim_start();
+    line.strip_prefix("Starting ")
+        .is_some_and(|rest| rest.contains(" across "))
 }
 
 /// How many tests passed and how many were not run.
@@ -170,6 +191,24 @@ mod tests {
                 Some(Summary { passed, skipped }),
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn tests_are_built_when_they_begin_to_run() {
+        for line in [
+            "    Starting 3330 tests across 52 binaries (21 tests skipped)",
+            "    Starting 1 test across 1 binary",
+        ] {
+            assert!(is_beginning(line), "{line}");
+        }
+        for line in [
+            "",
+            "   Compiling xtask v0.1.0",
+            "Starting",
+            "    Starting a server",
+        ] {
+            assert!(!is_beginning(line), "{line}");
         }
     }
 

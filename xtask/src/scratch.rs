@@ -38,6 +38,14 @@ impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Returns a folder that every user may write to: PostgreSQL refuses to run as root.
+    pub(crate) fn shared(&self, name: &str) -> Option<PathBuf> {
+        let path = self.0.join(name);
+        fs::create_dir(&path).ok()?;
+        fs::set_permissions(&path, Permissions::from_mode(0o1777)).ok()?;
+        Some(path)
+    }
 }
 
 impl Drop for Scratch {
@@ -96,6 +104,17 @@ mod tests {
         fs::write(path.join("left-over"), "x").unwrap();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_shared_can_be_written_by_everyone_and_goes_with_the_rest() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::below(parent.path()).unwrap();
+        let shared = scratch.shared("postgres").unwrap();
+        let mode = fs::metadata(&shared).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o1777);
+        drop(scratch);
+        assert!(!shared.exists());
     }
 
     #[test]

@@ -164,7 +164,12 @@ fn left_over(workspace: &Workspace, surfaces: &[Surface]) -> Result<Vec<PathBuf>
 const FOLDER: &str = "docs/surface";
 
 /// Libraries that only our own programs and tests use.
-const INTERNAL: &[&str] = &["keyway-cli", "keyway-demo", "keyway-testkit"];
+const INTERNAL: &[&str] = &[
+    "keyway-cli",
+    "keyway-demo",
+    "keyway-storm",
+    "keyway-testkit",
+];
 
 #[cfg(test)]
 mod tests {

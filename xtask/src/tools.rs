@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use crate::child;
 use crate::error::XtaskError;
+use crate::lanes;
 use crate::metadata::Workspace;
 
 use self::table::TOOLS;
@@ -41,19 +42,44 @@ pub(crate) fn ensure(workspace: &Workspace, missing: Missing) -> Result<(), Xtas
         let missing = absent.iter().map(|tool| tool.described()).collect();
         return Err(XtaskError::ToolsMissing { missing });
     }
-    for together in absent.chunk_by(|one, next| one.source.joins(&next.source)) {
-        for tool in together {
-            println!("installing {}", tool.described());
-        }
-        let sources: Vec<&Source> = together.iter().map(|tool| &tool.source).collect();
-        install::all(workspace, &sources)?;
-        if let Some(tool) = together.iter().find(|tool| !tool.is_there(workspace)) {
-            return Err(XtaskError::ToolNotFound { tool: tool.name });
-        }
-    }
+    let groups = absent.chunk_by(|one, next| one.source.joins(&next.source));
+    // What the machine lacks, such as npm itself, before what is installed with it. The rest waits
+    // for the network or compiles: two at a time.
+    let (first, rest): (Vec<_>, Vec<_>) =
+        groups.partition(|group| group.iter().any(|tool| tool.source.is_of_the_machine()));
+    first
+        .into_iter()
+        .try_for_each(|it| install(workspace, it))?;
+    lanes::map(&rest, |together| install(workspace, together))?;
     let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
     println!("found {}", names.join(", "));
     Ok(())
+}
+
+/// Makes sure of what belongs to the whole machine, or of all that is only reported.
+pub(crate) fn prepare(workspace: &Workspace, missing: Missing) -> Result<(), XtaskError> {
+    if missing == Missing::Report {
+        return ensure(workspace, missing);
+    }
+    let absent: Vec<&Tool> = TOOLS
+        .iter()
+        .filter(|tool| tool.source.is_of_the_machine() && !tool.is_there(workspace))
+        .collect();
+    let mut groups = absent.chunk_by(|one, next| one.source.joins(&next.source));
+    groups.try_for_each(|together| install(workspace, together))
+}
+
+/// Installs tools by one command, and looks whether they are there then.
+fn install(workspace: &Workspace, together: &[&Tool]) -> Result<(), XtaskError> {
+    for tool in together {
+        println!("installing {}", tool.described());
+    }
+    let sources: Vec<&Source> = together.iter().map(|tool| &tool.source).collect();
+    install::all(workspace, &sources)?;
+    match together.iter().find(|tool| !tool.is_there(workspace)) {
+        None => Ok(()),
+        Some(tool) => Err(XtaskError::ToolNotFound { tool: tool.name }),
+    }
 }
 
 /// Returns the Node.js that the npm packages below `target/tools` run on.
@@ -166,6 +192,11 @@ impl Source {
                 | (Self::Npm { .. }, Self::Npm { .. })
                 | (Self::Pip { .. }, Self::Pip { .. })
         )
+    }
+
+    /// Says whether it is installed for the whole machine, where only one installation may run.
+    const fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::Debian(_) | Self::Component(_))
     }
 
     /// Looks for what a package manager leaves behind; others are not recognised by that.

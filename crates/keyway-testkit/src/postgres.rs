@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct PostgresServer {
     folder: PathBuf,
+    /// Of its socket, and of TCP if it listens there.
+    port: u16,
     /// How many databases were made; relaxed, because only the numbers must differ.
     databases: AtomicUsize,
     _keeper: Child,
@@ -30,13 +32,28 @@ impl PostgresServer {
             "PostgreSQL 15 is not installed: run `cargo xtask tools --setup`, or install the \
              Debian package `postgresql-15`"
         );
-        let server = Self::keep(&format!("{MAKE}\n{KEEPER_START}"), &[]);
+        Self::made(
+            SOCKET_PORT,
+            "listen_addresses = ''\nfsync = off\nmax_connections = 200",
+        )
+    }
+
+    /// Starts a server that waits for the disk, and that is reached over TCP as well: from this machine
+    /// and from the network namespaces that a test has made of it.
+    #[must_use]
+    pub fn start_on(port: u16) -> Self {
+        Self::made(port, "listen_addresses = '*'\nmax_connections = 300")
+    }
+
+    fn made(port: u16, conf: &str) -> Self {
+        let script = format!("{MAKE}\n{KEEPER_START}");
+        let server = Self::keep(&script, port, &[conf]);
         server.sql("postgres", "CREATE ROLE keyway LOGIN");
         server
     }
 
     /// Runs a keeper in a folder of its own, until this process ends.
-    fn keep(script: &str, more: &[&str]) -> Self {
+    fn keep(script: &str, port: u16, more: &[&str]) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("keyway-pg-")
             .tempdir()
@@ -46,6 +63,7 @@ impl PostgresServer {
         let mut keeper = unprivileged("sh")
             .args(["-c", script, BINARIES])
             .arg(&folder)
+            .arg(port.to_string())
             .args(more)
             // What ends a test that takes too long ends its group, and would leave the server behind.
             .process_group(0)
@@ -60,6 +78,7 @@ impl PostgresServer {
         assert_eq!(said, "ready\n", "PostgreSQL does not start:\n{log}");
         Self {
             folder,
+            port,
             databases: AtomicUsize::new(0),
             _keeper: keeper,
         }
@@ -69,7 +88,15 @@ impl PostgresServer {
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let output = program("psql")
             .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", "super"])
-            .args(["-d", database, "-c", sql, "-h"])
+            .args([
+                "-d",
+                database,
+                "-c",
+                sql,
+                "-p",
+                &self.port.to_string(),
+                "-h",
+            ])
             .arg(&self.folder)
             .output()
             .unwrap();
@@ -103,18 +130,26 @@ impl PostgresServer {
     #[must_use]
     pub fn address(&self, role: &str, database: &str) -> String {
         let socket = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgres://{role}@{socket}/{database}")
+        match self.port {
+            SOCKET_PORT => format!("postgres://{role}@{socket}/{database}"),
+            port => format!("postgres://{role}@{socket}:{port}/{database}"),
+        }
     }
 
     /// Starts a server that replays this one.
     #[must_use]
     pub fn standby(&self) -> Self {
-        let conf = format!(
-            "primary_conninfo = 'host={} user=super'",
-            self.folder.display()
-        );
+        self.standby_on(self.port)
+    }
+
+    /// Does the same, at another port.
+    #[must_use]
+    pub fn standby_on(&self, port: u16) -> Self {
+        let (folder, own) = (self.folder.display(), self.port);
+        let conf = format!("primary_conninfo = 'host={folder} port={own} user=super'");
         let copy = format!("{COPY}\n{KEEPER_START}");
-        Self::keep(&copy, &[self.folder.to_str().unwrap(), &conf])
+        let own = own.to_string();
+        Self::keep(&copy, port, &[self.folder.to_str().unwrap(), &own, &conf])
     }
 
     /// Returns the folder of its socket, its log and its data.
@@ -160,29 +195,41 @@ fn is_root() -> bool {
 
 const BINARIES: &str = "/usr/lib/postgresql/15/bin";
 const NOBODY: u32 = 65534;
-/// Makes a server.
+/// Of servers that have nothing but a socket, in folders of their own.
+const SOCKET_PORT: u16 = 5432;
+/// Makes a server, or copies one that was just made: where tests share a folder for that, the first
+/// of them makes it.
 const MAKE: &str = r#"
-bin=$0 folder=$1
+bin=$0 folder=$1 shared=$KEYWAY_POSTGRES
 export LC_ALL=C.UTF-8
-"$bin/initdb" -D "$folder/data" -U super -A trust -E UTF8 --no-sync >"$folder/log" 2>&1
+make() { "$bin/initdb" -D "$1" -U super -A trust -E UTF8 --no-sync >"$folder/log" 2>&1; }
+if [ -z "$shared" ]; then
+    make "$folder/data"
+else
+    (
+        flock 9
+        [ -d "$shared/data" ] || { make "$shared/new" && mv "$shared/new" "$shared/data"; }
+    ) 9>"$shared/lock"
+    cp -a "$shared/data" "$folder/data"
+fi
+echo "host all all 10.0.0.0/8 trust" >>"$folder/data/pg_hba.conf"
 cat >>"$folder/data/postgresql.conf" <<END
-listen_addresses = ''
-max_connections = 200
-fsync = off
 shared_buffers = 16MB
+$3
 END
 "#;
 /// Copies another one, as its standby.
 const COPY: &str = r#"
 bin=$0 folder=$1
 export LC_ALL=C.UTF-8
-"$bin/pg_basebackup" -h "$2" -U super -D "$folder/data" -c fast --no-sync >"$folder/log" 2>&1
+"$bin/pg_basebackup" -h "$3" -p "$4" -U super -D "$folder/data" -c fast --no-sync >"$folder/log" 2>&1
 touch "$folder/data/standby.signal"
-echo "$3" >>"$folder/data/postgresql.conf"
+echo "$5" >>"$folder/data/postgresql.conf"
 "#;
 /// Starts it, and removes it when our end of its input closes, however we end.
 const KEEPER_START: &str = r#"
 echo "unix_socket_directories = '$folder'" >>"$folder/data/postgresql.conf"
+echo "port = $2" >>"$folder/data/postgresql.conf"
 "$bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -s start >>"$folder/log" 2>&1 && echo ready
 read -r _
 "$bin/pg_ctl" -D "$folder/data" -m immediate -s stop

@@ -45,6 +45,12 @@ pub(super) const STATICS: &[(&str, &str)] = &[
     ("crates/keyway-lint/src/secrets/vendor.rs", "INDEX"),
     ("crates/keyway-lint/src/secrets/vendor.rs", "VENDORS"),
     ("crates/keyway-store/src/seal.rs", "BYTES"),
+    // What a process has once: its terminals that hide what is typed, and who waits for a signal.
+    ("crates/keyway-terminal/src/hidden_input.rs", "SCREENS"),
+    ("crates/keyway-terminal/src/signals.rs", "AWAITED"),
+    ("crates/keyway-terminal/src/signals.rs", "HEARD"),
+    ("crates/keyway-terminal/src/signals.rs", "IS_WATCHED"),
+    ("crates/keyway-terminal/src/signals.rs", "TAKERS"),
     // Whether `keyway::init` was called.
     ("crates/keyway-transport/src/launch/init.rs", "INITIALIZED"),
     // The memory of large messages: docs/decisions/0019.

@@ -72,6 +72,7 @@ pub(super) fn binary(
     let mut cargo = child::cargo(workspace, &[command, "--release", "--locked"]);
     cargo
         .args(["--package", project::CRATE, "--target", &triple])
+        .args(["--features", project::FEATURES])
         .arg("--target-dir")
         .arg(&place.target)
         .current_dir(&place.source);

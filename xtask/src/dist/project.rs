@@ -63,6 +63,8 @@ pub(crate) fn name_of(file: &Path) -> String {
 
 /// The crate of the program.
 pub(crate) const CRATE: &str = "keyway-cli";
+/// What the released program has beside the default features.
+pub(crate) const FEATURES: &str = "pkcs11";
 /// The program, the archive and the Debian package.
 pub(crate) const PROGRAM: &str = "keyway";
 /// The package on npm and PyPI, where `keyway` is another project's.

@@ -19,7 +19,8 @@ pub(super) fn packages<'a>(
     let mut cargo = child::cargo(workspace, &["tree", "--locked", "--prefix=none"]);
     cargo
         .args(["--edges=normal,no-proc-macro", "--format={p}"])
-        .args(["--package", project::CRATE, "--target", triple]);
+        .args(["--package", project::CRATE, "--target", triple])
+        .args(["--features", project::FEATURES]);
     let names = listed(&child::capture(&mut cargo)?);
     let mut packages: Vec<_> = workspace
         .packages()

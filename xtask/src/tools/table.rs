@@ -101,6 +101,24 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("pgbouncer"),
     },
     Tool {
+        name: "haproxy",
+        why: "stands before the replicas and the database of the storm",
+        found: Found::File(&["/usr/sbin/haproxy"]),
+        source: Source::Debian("haproxy"),
+    },
+    Tool {
+        name: "softhsm2",
+        why: "a PKCS#11 token, which holds the wrapping key of a team's store",
+        found: Found::File(&["/usr/bin/softhsm2-util"]),
+        source: Source::Debian("softhsm2"),
+    },
+    Tool {
+        name: "prometheus",
+        why: "reads the metrics, by its `promtool`",
+        found: Found::File(&["/usr/bin/promtool"]),
+        source: Source::Debian("prometheus"),
+    },
+    Tool {
         name: "faketime",
         why: "gives a replica a clock that is wrong by an hour",
         found: Found::File(&["/usr/bin/faketime"]),
@@ -371,6 +389,24 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Pip {
             package: "pre_commit",
             version: "4.7.0",
+        },
+    },
+    Tool {
+        name: "kubernetes-validate",
+        why: "checks the manifests in `deploy/` against the schemas of Kubernetes",
+        found: Found::Package,
+        source: Source::Pip {
+            package: "kubernetes_validate",
+            version: "1.37.0",
+        },
+    },
+    Tool {
+        name: "check-jsonschema",
+        why: "checks `deploy/compose.yaml` against the schema of Compose",
+        found: Found::Package,
+        source: Source::Pip {
+            package: "check_jsonschema",
+            version: "0.39.0",
         },
     },
     Tool {

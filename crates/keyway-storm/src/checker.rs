@@ -1,0 +1,247 @@
+//! What the journals of the authorization servers, the store and the audit must say.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use crate::families::{Delivery, Family, Profile, Redemption};
+use crate::timeouts::{COMMIT_TIME, SLACK, TAKE_OVER};
+
+/// What a token may come again for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// A replica was killed between its request and its commit.
+    Kill,
+    /// The same, and the database was restarted or replaced before a survivor could take over: locks
+    /// say nothing then, and claims from before stay until their end, two minutes later.
+    KillAndRestart,
+    /// The machine of a replica vanished.
+    Vanished,
+    /// The server's answer was lost.
+    LostAnswer,
+    /// The standby that took over lacked the commit.
+    Failover,
+}
+
+/// Something that was done to the replicas or the database, and may be such a cause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blow {
+    pub(crate) cause: Cause,
+    pub(crate) from: Duration,
+    pub(crate) until: Duration,
+}
+
+/// What the store has of a family at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) refresh: String,
+    /// Whether the person is asked to sign in.
+    pub(crate) needs_reauth: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// By profile: refreshes, tokens that came again, and sign-ins that were lost, by cause.
+    pub(crate) rows: BTreeMap<usize, Row>,
+    pub(crate) violations: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) families: usize,
+    pub(crate) refreshes: usize,
+    pub(crate) recovered: BTreeMap<Cause, usize>,
+    pub(crate) lost: BTreeMap<Cause, usize>,
+}
+
+/// Everything that is looked at.
+pub(crate) struct Evidence<'a> {
+    pub(crate) families: &'a [Family],
+    pub(crate) blows: &'a [Blow],
+    /// When the database was restarted or replaced.
+    pub(crate) restarts: &'a [Duration],
+    /// By family; only of those that were used.
+    pub(crate) stored: &'a HashMap<usize, Stored>,
+    /// The causes that the audit names for rejected refresh tokens, by family.
+    pub(crate) audit: &'a HashMap<usize, Vec<String>>,
+    /// Families whose person was asked to sign in.
+    pub(crate) asked: &'a HashMap<usize, Duration>,
+    pub(crate) end: Duration,
+}
+
+impl Evidence<'_> {
+    pub(crate) fn judge(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        for (number, family) in self.families.iter().enumerate() {
+            if family.redemptions.is_empty() && !self.stored.contains_key(&number) {
+                continue;
+            }
+            if let Err(why) = self.judge_family(number, family, &mut verdict) {
+                let name = family.profile.name();
+                let text = format!("{name}, family {number}: {why}\n  {}", shown(family));
+                verdict.violations.push(text);
+            }
+        }
+        verdict
+    }
+
+    fn judge_family(
+        &self,
+        number: usize,
+        family: &Family,
+        verdict: &mut Verdict,
+    ) -> Result<(), String> {
+        let place = Profile::ALL.iter().position(|it| *it == family.profile);
+        let row = verdict.rows.entry(place.unwrap_or_default()).or_default();
+        row.families += 1;
+        row.refreshes += family.redemptions.iter().filter(|it| it.accepted).count();
+        let mut lost = None;
+        for (index, again) in repeated(family) {
+            let cause = self.cause(family, index, again)?;
+            if again.accepted {
+                *row.recovered.entry(cause).or_default() += 1;
+            } else {
+                // What it was refused for first is what cost it.
+                lost.get_or_insert(cause);
+            }
+        }
+        let asked = self.asked.contains_key(&number);
+        match (lost, self.stored.get(&number)) {
+            (Some(cause), _) => {
+                *row.lost.entry(cause).or_default() += 1;
+                if may_lose(family.profile, cause) {
+                    self.named(number, cause)
+                } else {
+                    Err(format!(
+                        "lost by {cause:?}, which this server's grace covers"
+                    ))
+                }
+            }
+            (None, Some(stored)) if stored.needs_reauth => {
+                Err("the store wants a sign-in, and no token was refused".to_owned())
+            }
+            (None, _) if asked => {
+                Err("the person was asked to sign in, and no token was refused".to_owned())
+            }
+            (None, Some(stored)) => {
+                let spent = family
+                    .tokens
+                    .iter()
+                    .position(|token| *token == stored.refresh);
+                let spent = spent.and_then(|number| family.first(number));
+                // Its claim has not ended yet: nobody has tried the token again.
+                if spent.and_then(|it| self.excuse(it, self.end)) == Some(Cause::KillAndRestart) {
+                    *row.lost.entry(Cause::KillAndRestart).or_default() += 1;
+                    return Ok(());
+                }
+                self.is_current(family, stored)
+            }
+            (None, None) => Err("it is not in the store".to_owned()),
+        }
+    }
+
+    /// Says why a token may have come once more than the time before.
+    fn cause(&self, family: &Family, index: usize, again: &Redemption) -> Result<Cause, String> {
+        let mut earlier = family.redemptions.iter().take(index).rev();
+        let Some(before) = earlier.find(|it| it.number == again.number) else {
+            return Err("a token was refused that had never been good".to_owned());
+        };
+        let cause = self.excuse(before, again.at);
+        cause.ok_or_else(|| format!("token {} came again without a cause", again.number))
+    }
+
+    /// Says why what a token was redeemed for may not have been stored, by some time.
+    fn excuse(&self, before: &Redemption, by: Duration) -> Option<Cause> {
+        if before.delivery == Delivery::Lost {
+            return Some(Cause::LostAnswer);
+        }
+        let from = before.at.saturating_sub(SLACK);
+        let until = before.answered_at.unwrap_or(self.end) + COMMIT_TIME;
+        let in_reach = |blow: &&Blow| blow.from <= until && blow.until >= from && blow.from <= by;
+        // A kill is what others can make good; the rest is an excuse only where there was none.
+        let blow = self
+            .blows
+            .iter()
+            .filter(in_reach)
+            .min_by_key(|it| it.cause)?;
+        // Between the claim and what a survivor would have needed.
+        let span = from.saturating_sub(TAKE_OVER)..=blow.from + TAKE_OVER;
+        let restarted = self.restarts.iter().any(|at| span.contains(at));
+        Some(match blow.cause {
+            Cause::Kill if restarted => Cause::KillAndRestart,
+            cause => cause,
+        })
+    }
+
+    /// The audit says that the refresh token was refused, and why that may have been.
+    fn named(&self, number: usize, cause: Cause) -> Result<(), String> {
+        let causes = self
+            .audit
+            .get(&number)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let is_named = causes.iter().any(|named| match cause {
+            Cause::LostAnswer => named == "answer-lost",
+            Cause::Kill | Cause::KillAndRestart | Cause::Vanished => {
+                named == "replica-died" || named == "answer-lost"
+            }
+            Cause::Failover => !named.is_empty(),
+        });
+        if is_named {
+            return Ok(());
+        }
+        Err(format!("lost by {cause:?}, and the audit says {causes:?}"))
+    }
+
+    fn is_current(&self, family: &Family, stored: &Stored) -> Result<(), String> {
+        let is_it = |token: &&String| **token == stored.refresh;
+        let number = family.tokens.iter().position(|token| is_it(&token));
+        match number {
+            None => Err("the store has a token that is not of this family".to_owned()),
+            Some(number) if number + 1 == family.tokens.len() => Ok(()),
+            Some(number) => Err(format!(
+                "the store has token {number}, the server's current one is {}",
+                family.tokens.len() - 1
+            )),
+        }
+    }
+}
+
+/// Returns what came again after it was accepted, or was refused.
+fn repeated(family: &Family) -> impl Iterator<Item = (usize, &Redemption)> {
+    let numbered = family.redemptions.iter().enumerate();
+    numbered.filter_map(|(index, it)| {
+        let mut before = family.redemptions.iter().take(index);
+        let is_again = before.any(|earlier| earlier.number == it.number && earlier.accepted);
+        (is_again || !it.accepted).then_some((index, it))
+    })
+}
+
+/// Which sign-ins a cause may cost: none where the server's grace is longer than it takes to find out.
+fn may_lose(profile: Profile, cause: Cause) -> bool {
+    match profile {
+        Profile::TwoValid => false,
+        Profile::Grace(10..) | Profile::GraceLosing => cause == Cause::KillAndRestart,
+        Profile::Grace(_) => cause != Cause::Kill,
+        _ => true,
+    }
+}
+
+fn shown(family: &Family) -> String {
+    let all = family.redemptions.iter().map(|it| {
+        let taken = if it.accepted { "" } else { " refused" };
+        let answered = it
+            .answered_at
+            .map_or(String::new(), |at| format!(" {:.1}", at.as_secs_f32()));
+        format!(
+            "{:.1}: #{}{taken} {:?}{answered}",
+            it.at.as_secs_f32(),
+            it.number,
+            it.delivery
+        )
+    });
+    all.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

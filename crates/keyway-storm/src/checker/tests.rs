@@ -1,0 +1,249 @@
+//! Journals that must pass, and journals that must not.
+
+use super::*;
+use crate::families::Families;
+
+const LIFE: Duration = Duration::from_secs(30);
+
+fn second(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+/// A run with one family, as everything that is looked at.
+struct Run {
+    families: Families,
+    current: String,
+    blows: Vec<Blow>,
+    restarts: Vec<Duration>,
+    stored: Option<Stored>,
+    audit: Vec<String>,
+    asked: bool,
+}
+
+impl Run {
+    fn of(profile: Profile) -> Self {
+        let mut families = Families::default();
+        let (_, current) = families.begin(profile, 0);
+        Self {
+            families,
+            current,
+            blows: Vec::new(),
+            restarts: Vec::new(),
+            stored: None,
+            audit: Vec::new(),
+            asked: false,
+        }
+    }
+
+    /// Redeems a token and delivers the answer; returns the new one.
+    fn redeem(&mut self, token: &str, at: u64, delivery: Delivery) -> Option<String> {
+        let (family, outcome) = self.families.redeem(token, second(at), LIFE).unwrap();
+        let (redemption, new) = match outcome {
+            Ok(issued) => (issued.redemption, Some(issued.refresh)),
+            Err(redemption) => (redemption, None),
+        };
+        self.families
+            .deliver((family, redemption), delivery, second(at));
+        new
+    }
+
+    /// Renews as it should be: the answer arrives and is stored.
+    fn renew(&mut self, at: u64) {
+        let spent = self.current.clone();
+        self.current = self.redeem(&spent, at, Delivery::Written).unwrap();
+    }
+
+    fn blow(&mut self, cause: Cause, at: u64) {
+        let (from, until) = (second(at), second(at));
+        self.blows.push(Blow { cause, from, until });
+    }
+
+    fn verdict(&self) -> Verdict {
+        let stored = self.stored.clone().unwrap_or_else(|| Stored {
+            refresh: self.current.clone(),
+            needs_reauth: false,
+        });
+        Evidence {
+            families: &self.families.0,
+            blows: &self.blows,
+            restarts: &self.restarts,
+            stored: &HashMap::from([(0, stored)]),
+            audit: &HashMap::from([(0, self.audit.clone())]),
+            asked: &self.asked.then_some((0, second(1))).into_iter().collect(),
+            end: second(1_000),
+        }
+        .judge()
+    }
+
+    fn passes(&self) -> Row {
+        let mut verdict = self.verdict();
+        assert_eq!(verdict.violations, Vec::<String>::new());
+        verdict.rows.pop_first().unwrap().1
+    }
+
+    #[track_caller]
+    fn fails(&self, with: &str) {
+        let violations = self.verdict().violations;
+        let [violation] = violations.as_slice() else {
+            panic!("one violation: {violations:?}");
+        };
+        assert!(violation.contains(with), "{violation}");
+    }
+}
+
+#[test]
+fn a_chain_whose_last_token_is_stored_passes() {
+    let mut run = Run::of(Profile::Strict);
+    (10..15).for_each(|at| run.renew(at));
+    let row = run.passes();
+    assert_eq!(
+        (row.refreshes, row.lost.len(), row.recovered.len()),
+        (5, 0, 0)
+    );
+}
+
+#[test]
+fn a_token_that_came_again_without_a_cause_is_wrong_even_within_grace() {
+    for profile in [
+        Profile::Strict,
+        Profile::Grace(10),
+        Profile::NoGrace,
+        Profile::TwoValid,
+    ] {
+        let mut run = Run::of(profile);
+        let spent = run.current.clone();
+        run.renew(10);
+        if let Some(current) = run.redeem(&spent, 11, Delivery::Written) {
+            run.current = current;
+        }
+        run.fails("came again without a cause");
+    }
+}
+
+#[test]
+fn a_kill_explains_a_second_try_only_while_its_answer_was_under_way() {
+    let mut run = Run::of(Profile::Grace(10));
+    let spent = run.current.clone();
+    run.renew(100);
+    run.current = run.redeem(&spent, 102, Delivery::Written).unwrap();
+    run.blow(Cause::Kill, 101);
+    assert_eq!(run.passes().recovered, [(Cause::Kill, 1)].into());
+    for at in [90, 110] {
+        run.blows.clear();
+        run.blow(Cause::Kill, at);
+        run.fails("without a cause");
+    }
+}
+
+#[test]
+fn what_a_kill_costs_at_a_strict_server_must_be_named_in_the_audit() {
+    let mut run = Run::of(Profile::Strict);
+    let spent = run.current.clone();
+    run.renew(100);
+    assert_eq!(run.redeem(&spent, 101, Delivery::Written), None);
+    run.blow(Cause::Kill, 100);
+    run.stored = Some(Stored {
+        refresh: spent,
+        needs_reauth: true,
+    });
+    run.fails("and the audit says []");
+    run.audit.push("server".to_owned());
+    run.fails("and the audit says");
+    run.audit.push("replica-died".to_owned());
+    assert_eq!(run.passes().lost, [(Cause::Kill, 1)].into());
+}
+
+#[test]
+fn a_kill_costs_nothing_where_there_is_grace() {
+    for profile in [Profile::Grace(2), Profile::Grace(10), Profile::GraceLosing] {
+        let mut run = Run::of(profile);
+        let spent = run.current.clone();
+        run.renew(100);
+        assert_eq!(run.redeem(&spent, 120, Delivery::Written), None);
+        run.blow(Cause::Kill, 100);
+        run.audit.push("replica-died".to_owned());
+        run.fails("which this server's grace covers");
+        // Far from it, a restart is no excuse.
+        run.restarts = vec![second(107)];
+        run.fails("which this server's grace covers");
+        run.restarts = vec![second(102)];
+        assert_eq!(run.passes().lost, [(Cause::KillAndRestart, 1)].into());
+    }
+}
+
+#[test]
+fn a_vanished_machine_may_cost_what_two_seconds_of_grace_cover_and_no_more() {
+    for (profile, passes) in [(Profile::Grace(2), true), (Profile::Grace(10), false)] {
+        let mut run = Run::of(profile);
+        let spent = run.current.clone();
+        run.renew(100);
+        assert_eq!(run.redeem(&spent, 120, Delivery::Written), None);
+        run.blow(Cause::Vanished, 100);
+        run.audit.push("replica-died".to_owned());
+        match passes {
+            true => drop(run.passes()),
+            false => run.fails("which this server's grace covers"),
+        }
+    }
+}
+
+#[test]
+fn a_spent_token_is_sent_at_most_once() {
+    let mut run = Run::of(Profile::NoGrace);
+    let spent = run.current.clone();
+    assert!(run.redeem(&spent, 100, Delivery::Lost).is_some());
+    assert_eq!(run.redeem(&spent, 101, Delivery::Written), None);
+    run.audit.push("answer-lost".to_owned());
+    assert_eq!(run.passes().lost, [(Cause::LostAnswer, 1)].into());
+    assert_eq!(run.redeem(&spent, 102, Delivery::Written), None);
+    run.fails("came again without a cause");
+    // Who was refused was killed before it could note that.
+    run.blow(Cause::Kill, 102);
+    run.passes();
+}
+
+#[test]
+fn a_store_that_has_another_token_than_the_server_is_wrong() {
+    let mut run = Run::of(Profile::TwoValid);
+    let spent = run.current.clone();
+    run.renew(10);
+    let stored = |refresh: &str, needs_reauth| {
+        let refresh = refresh.to_owned();
+        Some(Stored {
+            refresh,
+            needs_reauth,
+        })
+    };
+    run.stored = stored(&spent, false);
+    run.fails("the store has token 0, the server's current one is 1");
+    run.stored = stored("rt.0.1.of-another", false);
+    run.fails("not of this family");
+    run.stored = stored(&run.current, true);
+    run.fails("no token was refused");
+    run.stored = None;
+    run.asked = true;
+    run.fails("asked to sign in");
+}
+
+#[test]
+fn a_claim_from_before_a_restart_whose_owner_was_killed_may_be_open_at_the_end() {
+    let mut run = Run::of(Profile::Strict);
+    let spent = run.current.clone();
+    run.renew(100);
+    run.stored = Some(Stored {
+        refresh: spent,
+        needs_reauth: false,
+    });
+    run.blow(Cause::Kill, 101);
+    run.fails("the store has token 0");
+    for (restart, passes) in [(90, false), (101, true), (110, false)] {
+        run.restarts = vec![second(restart)];
+        match passes {
+            true => drop(run.passes()),
+            false => run.fails("the store has token 0"),
+        }
+    }
+    run.restarts = vec![second(101)];
+    run.blows.clear();
+    run.fails("the store has token 0");
+}

@@ -1,0 +1,180 @@
+//! Kills a replica at a named point of one of its token requests.
+//!
+//! Which replica sent a request is told by the socket at its other end, which the kernel shows to be
+//! one of the replica's.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Where a replica is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// The request has arrived, and the server has not read it.
+    BeforeRead,
+    /// The server has read it and decided nothing.
+    AfterRead,
+    /// The server has spent the token and said nothing.
+    AfterRotation,
+    /// The answer was written a moment ago.
+    AfterAnswer,
+    /// At no point of a request.
+    AnyTime,
+}
+
+impl Point {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::BeforeRead,
+        Self::AfterRead,
+        Self::AfterRotation,
+        Self::AfterAnswer,
+        Self::AnyTime,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::BeforeRead => "before the request is read",
+            Self::AfterRead => "after the request is read",
+            Self::AfterRotation => "after the token is spent",
+            Self::AfterAnswer => "after the answer is written",
+            Self::AnyTime => "at any time",
+        }
+    }
+}
+
+/// A kill that happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sprung {
+    pub(crate) replica: usize,
+    pub(crate) at: Duration,
+}
+
+/// Waits for the next request at a point.
+#[derive(Debug)]
+pub(crate) struct Trap {
+    /// Held for moments: what is armed, and the processes of the replicas.
+    state: Mutex<State>,
+    sprung: UnboundedSender<Sprung>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    armed: Option<Point>,
+    /// By number; with the address that the replica's requests come from, if that is its own.
+    replicas: Vec<Option<(u32, IpAddr)>>,
+}
+
+impl Trap {
+    pub(crate) fn new(sprung: UnboundedSender<Sprung>) -> Self {
+        Self {
+            state: Mutex::default(),
+            sprung,
+        }
+    }
+
+    pub(crate) fn arm(&self, point: Option<Point>) {
+        self.lock().armed = point;
+    }
+
+    pub(crate) fn runs(&self, replica: usize, process: Option<(u32, IpAddr)>) {
+        let mut state = self.lock();
+        if state.replicas.len() <= replica {
+            state.replicas.resize(replica + 1, None);
+        }
+        if let Some(known) = state.replicas.get_mut(replica) {
+            *known = process;
+        }
+    }
+
+    /// Kills the replica that sent a request, if this is the point that was waited for.
+    pub(crate) fn pass(&self, point: Point, now: Duration, (client, server): (SocketAddr, u16)) {
+        let mut state = self.lock();
+        if state.armed != Some(point) {
+            return;
+        }
+        let Some((replica, pid)) = state.owner(client, server) else {
+            return;
+        };
+        if kill(pid, Signal::KILL) {
+            state.armed = None;
+            // Nobody waits for it when the storm ends.
+            self.sprung.send(Sprung { replica, at: now }).ok();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn owner(&self, client: SocketAddr, server: u16) -> Option<(usize, u32)> {
+        let numbered = self.replicas.iter().enumerate();
+        let mut known = numbered.filter_map(|(number, it)| it.map(|it| (number, it)));
+        if !client.ip().is_loopback() {
+            let own = known.find(|(_, (_, address))| *address == client.ip())?;
+            return Some((own.0, own.1.0));
+        }
+        let socket = format!("socket:[{}]", inode(client.port(), server)?);
+        known.find_map(|(number, (pid, _))| has_open(pid, &socket).then_some((number, pid)))
+    }
+}
+
+/// Sends a signal to a process of ours; says whether it was there.
+pub(crate) fn kill(pid: u32, signal: Signal) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+/// Returns the inode of the socket at the client's end of a connection on loopback.
+fn inode(client: u16, server: u16) -> Option<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let (local, remote) = (format!(":{client:04X}"), format!(":{server:04X}"));
+    table.lines().skip(1).find_map(|line| {
+        let mut words = line.split_whitespace();
+        let is_it = words.nth(1)?.ends_with(&local) && words.next()?.ends_with(&remote);
+        // Between the addresses and the inode: state, queues, timer, retransmissions, user, time-out.
+        is_it.then(|| words.nth(6).map(str::to_owned)).flatten()
+    })
+}
+
+fn has_open(pid: u32, socket: &str) -> bool {
+    let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    let mut links = open
+        .flatten()
+        .filter_map(|it| std::fs::read_link(it.path()).ok());
+    links.any(|link| link.to_str() == Some(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn the_process_at_the_other_end_of_a_connection_is_found() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let server = listener.local_addr().unwrap().port();
+        let client = TcpStream::connect(("127.0.0.1", server)).unwrap();
+        let client = client.local_addr().unwrap();
+        let socket = format!("socket:[{}]", inode(client.port(), server).unwrap());
+        // The socket was dropped with the stream: another one is looked for.
+        assert!(!has_open(1, &socket));
+        let client = TcpStream::connect(("127.0.0.1", server)).unwrap();
+        let address = client.local_addr().unwrap();
+        let mut state = State::default();
+        state.replicas.push(Some((1, address.ip())));
+        assert_eq!(state.owner(address, server), None);
+        state
+            .replicas
+            .push(Some((std::process::id(), address.ip())));
+        let owner = state.owner(address, server);
+        assert_eq!(owner, Some((1, std::process::id())));
+    }
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask storm`: many people at several replicas while everything around them fails.
+//!
+//! Part of `cargo xtask test` in a short form, which prints what it leaves out. The storm is a program
+//! of its own, `keyway-storm`.
+
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+use crate::programs;
+
+/// How the storm is run.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Plan {
+    /// Half an hour, 10,000 people, stops of up to 90 seconds, and an optimised build
+    #[arg(long)]
+    pub(crate) long: bool,
+    /// For how long things fail, in minutes
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// What decides what happens when; 1 unless it is given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many people have three sign-ins each
+    #[arg(long)]
+    people: Option<usize>,
+    /// How many sign-ins are used at once
+    #[arg(long)]
+    active: Option<usize>,
+    /// Do only what has this in its name
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// Builds the programs and runs the storm.
+///
+/// # Errors
+///
+/// Returns [`XtaskError`] if something is not as it has to be; the storm has printed what.
+pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> {
+    let folder = match plan.long {
+        false => programs::build(workspace, &["keyway", "keyway-storm"])?,
+        true => {
+            let build = [
+                "build",
+                "--locked",
+                "--release",
+                "--package=keyway-cli",
+                "--package=keyway-storm",
+                "--bin=keyway",
+                "--bin=keyway-storm",
+            ];
+            child::run(&mut child::cargo(workspace, &build))?;
+            workspace.target.join("release")
+        }
+    };
+    let usual = if plan.long { LONG } else { SHORT };
+    let mut storm = child::program(workspace, folder.join("keyway-storm"));
+    let seconds = plan.minutes.map_or(usual.seconds, |minutes| minutes * 60);
+    storm
+        .arg(folder.join("keyway"))
+        .arg(format!("--seconds={seconds}"))
+        .arg(format!("--people={}", plan.people.unwrap_or(usual.people)))
+        .arg(format!("--active={}", plan.active.unwrap_or(usual.active)))
+        .arg(format!("--longest-stop={}", usual.longest_stop))
+        .args(plan.seed.map(|seed| format!("--seed={seed}")))
+        .args(plan.only.as_ref().map(|only| format!("--only={only}")));
+    child::run(&mut storm)
+}
+
+/// What is done unless something else is asked for.
+struct Usual {
+    seconds: u64,
+    people: usize,
+    active: usize,
+    longest_stop: u64,
+}
+
+const SHORT: Usual = Usual {
+    seconds: 75,
+    people: 500,
+    active: 300,
+    longest_stop: 10,
+};
+const LONG: Usual = Usual {
+    seconds: 1_800,
+    people: 10_000,
+    active: 4_000,
+    longest_stop: 89,
+};
