@@ -26,6 +26,8 @@ pub(crate) enum Cause {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blow {
     pub(crate) cause: Cause,
+    /// The only replica that it hit, if it was one.
+    pub(crate) replica: Option<usize>,
     pub(crate) from: Duration,
     pub(crate) until: Duration,
 }
@@ -157,7 +159,13 @@ impl Evidence<'_> {
         }
         let from = before.at.saturating_sub(SLACK);
         let until = before.answered_at.unwrap_or(self.end) + COMMIT_TIME;
-        let in_reach = |blow: &&Blow| blow.from <= until && blow.until >= from && blow.from <= by;
+        let in_time = |blow: &Blow| blow.from <= until && blow.until >= from && blow.from <= by;
+        // A kill of another replica explains nothing.
+        let hit = |blow: &Blow| {
+            blow.replica
+                .is_none_or(|it| before.replica.is_none_or(|by| by == it))
+        };
+        let in_reach = |blow: &&Blow| in_time(blow) && hit(blow);
         // A kill is what others can make good; the rest is an excuse only where there was none.
         let blow = self
             .blows

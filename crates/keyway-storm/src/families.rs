@@ -96,6 +96,8 @@ pub(crate) struct Redemption {
     /// Which token of the family it was.
     pub(crate) number: usize,
     pub(crate) accepted: bool,
+    /// Which replica sent it, where the kernel told.
+    pub(crate) replica: Option<usize>,
     pub(crate) delivery: Delivery,
     /// When the answer was written or lost.
     pub(crate) answered_at: Option<Duration>,
@@ -168,6 +170,7 @@ impl Families {
             at: now,
             number,
             accepted,
+            replica: None,
             delivery: Delivery::Pending,
             answered_at: None,
         });
@@ -201,6 +204,14 @@ impl Families {
             && family.ended.is_none()
             && family.profile == profile;
         is_good.then_some(family.person)
+    }
+
+    /// Notes which replica sent the last token of a family that was redeemed.
+    pub(crate) fn sent_by(&mut self, family: usize, replica: Option<usize>) {
+        let last = self.0.get_mut(family).map(|it| it.redemptions.last_mut());
+        if let Some(last) = last.flatten() {
+            last.replica = replica;
+        }
     }
 
     pub(crate) fn deliver(&mut self, at: (usize, usize), delivery: Delivery, now: Duration) {

@@ -222,6 +222,7 @@ impl Faults<'_> {
     fn died(&mut self, sprung: Sprung) {
         self.done.blows.push(Blow {
             cause: Cause::Kill,
+            replica: Some(sprung.replica),
             from: sprung.at,
             until: sprung.at,
         });
@@ -249,6 +250,7 @@ impl Faults<'_> {
         self.done.restarts.push(self.world.now());
         self.done.blows.push(Blow {
             cause: Cause::Failover,
+            replica: None,
             from,
             until: self.world.now(),
         });

@@ -105,6 +105,13 @@ impl Trap {
         }
     }
 
+    /// Returns the replica at the other end of a connection.
+    pub(crate) fn sender(&self, (client, server): (SocketAddr, u16)) -> Option<usize> {
+        self.lock()
+            .owner(client, server)
+            .map(|(replica, _)| replica)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

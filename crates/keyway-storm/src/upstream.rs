@@ -92,7 +92,11 @@ impl World {
     }
 
     /// Redeems, and says whether the answer is to be lost.
-    fn redeem(&self, refresh: &str) -> Option<(usize, Result<Issued, usize>, bool)> {
+    fn redeem(
+        &self,
+        refresh: &str,
+        sender: Option<usize>,
+    ) -> Option<(usize, Result<Issued, usize>, bool)> {
         let mut state = self.lock();
         let State {
             families,
@@ -102,6 +106,7 @@ impl World {
         } = &mut *state;
         let lifetime = Duration::from_secs(20) + Duration::from_secs(seed.next() % 41);
         let (family, outcome) = families.redeem(refresh, self.now(), lifetime)?;
+        families.sent_by(family, sender);
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         let profile = families.0.get(family)?.profile;
         let is_lost = profile.loses_answers() && *loses_answers && seed.below(LOSES_ONE_OF) == 0;
@@ -183,7 +188,9 @@ impl Site {
         let pass = |point| self.world.trap.pass(point, self.world.now(), ends);
         pass(Point::AfterRead);
         let token = request.field("refresh_token").unwrap_or_default();
-        let Some((family, outcome, is_lost)) = self.world.redeem(&token) else {
+        // Looked up before the answer: a replica that has it may be gone.
+        let sender = self.world.trap.sender(ends);
+        let Some((family, outcome, is_lost)) = self.world.redeem(&token, sender) else {
             connection.answer(&refusal()).await?;
             return Ok(true);
         };

@@ -55,7 +55,12 @@ impl Run {
 
     fn blow(&mut self, cause: Cause, at: u64) {
         let (from, until) = (second(at), second(at));
-        self.blows.push(Blow { cause, from, until });
+        self.blows.push(Blow {
+            cause,
+            replica: None,
+            from,
+            until,
+        });
     }
 
     fn verdict(&self) -> Verdict {
@@ -246,4 +251,27 @@ fn a_claim_from_before_a_restart_whose_owner_was_killed_may_be_open_at_the_end()
     run.restarts = vec![second(101)];
     run.blows.clear();
     run.fails("the store has token 0");
+}
+
+#[test]
+fn a_kill_of_another_replica_explains_nothing() {
+    let mut run = Run::of(Profile::Strict);
+    let spent = run.current.clone();
+    let family = run.families.find(&spent).unwrap().0;
+    run.renew(100);
+    run.families.sent_by(family, Some(1));
+    assert_eq!(run.redeem(&spent, 103, Delivery::Written), None);
+    run.blow(Cause::Kill, 100);
+    run.blows[0].replica = Some(2);
+    run.fails("without a cause");
+    // The one that sent it died later, in the middle of a restart of the database: another cause.
+    run.blow(Cause::Kill, 102);
+    run.blows[1].replica = Some(1);
+    run.restarts.push(second(101));
+    run.audit.push("replica-died".to_owned());
+    run.stored = Some(Stored {
+        refresh: spent,
+        needs_reauth: true,
+    });
+    assert_eq!(run.passes().lost, [(Cause::KillAndRestart, 1)].into());
 }
