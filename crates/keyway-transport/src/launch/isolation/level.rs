@@ -243,6 +243,14 @@ mod tests {
     }
 
     #[test]
+    fn a_control_group_is_told_where_there_is_one() {
+        for (flags, group) in [("g", true), ("", false), ("mpt", false)] {
+            let level = level(IsolationProfile::Hide, flags, 7);
+            assert_eq!(level.has_control_group(), group, "{flags}");
+        }
+    }
+
+    #[test]
     fn isolation_level_round_trips() {
         for requested in IsolationProfile::ALL {
             for flags in ["", "m", "mp", "mpt", "mpto", "mpK", "g"] {

@@ -334,3 +334,24 @@ const DESCRIPTORS: [(&str, &str); 4] = [
     ("/dev/stdout", "/proc/self/fd/1"),
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_on_the_way_or_at_the_end_is_found_within_the_tree_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree(folder.path().to_owned());
+        let plain = tree.folder(Path::new("/home/ada")).unwrap();
+        symlink("/", plain.join("out")).unwrap();
+        for (path, found) in [
+            ("/home/ada/out", true),
+            ("/home/ada/out/etc", true),
+            ("/home/ada", false),
+            ("/home/ada/absent", false),
+        ] {
+            assert_eq!(tree.has_link(Path::new(path)), found, "{path}");
+        }
+    }
+}
