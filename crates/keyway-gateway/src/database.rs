@@ -78,6 +78,9 @@ impl Database {
         if let Some(authorities) = &given.ca_file {
             settings = settings.with_authorities(authorities);
         }
+        if let Some(most) = given.connections {
+            settings = settings.with_connections(most.try_into().unwrap_or(usize::MAX));
+        }
         let (key, previous) = wrapping_key::open(given, &context)?;
         let journal = Folder::open(&context.folders.data)?.folder("database-journal")?;
         let settings = settings.with_journal(journal.path());

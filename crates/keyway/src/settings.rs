@@ -93,6 +93,8 @@ pub struct VaultSettings {
     pub previous_key: Option<WrappingKeySettings>,
     /// The certificates that the database is verified against.
     pub ca_file: Option<PathBuf>,
+    /// How many connections are made at most, 2 to 64.
+    pub connections: Option<u32>,
 }
 
 /// Where a wrapping key is: in a file, with a command, in a PKCS#11 token, or in Transit of Vault or

@@ -3,6 +3,7 @@
 mod gateway;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use keyway_approval::{SandboxMechanism, SandboxProfile};
@@ -101,7 +102,7 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
 }
 
 fn vault(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> VaultSettings {
-    let settings = VaultSettings {
+    let mut settings = VaultSettings {
         address: table.text("address"),
         tenant: table.text("tenant"),
         password_file: file(table, "password_file", around),
@@ -113,7 +114,13 @@ fn vault(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> VaultS
         },
         previous_key: None,
         ca_file: file(table, "ca_file", around),
+        connections: table.count("connections"),
     };
+    if settings.connections.is_some_and(|most| !CONNECTIONS.contains(&most)) {
+        let message = "`connections` must be a number from 2 to 64";
+        found.refuse(table, message.to_owned());
+        settings.connections = None;
+    }
     if settings.password_file.is_some() && settings.password_command.is_some() {
         found.refuse(table, either("password_file", "password_command"));
     }
@@ -421,6 +428,10 @@ fn located(path: &str, around: Around<'_>) -> PathBuf {
     let joined = base.map(|base| base.join(rest).components().collect());
     joined.unwrap_or_else(|| PathBuf::from(path))
 }
+
+/// Below, a call that waits for the database keeps all others from it; above, few replicas use up
+/// the 100 connections that a server takes by default.
+const CONNECTIONS: RangeInclusive<u32> = 2..=64;
 
 /// What is said of a grant that would undo the confinement.
 const WHOLE_HOME: &str = "`grants` may not have your whole home, or a folder around it: a program that \

@@ -521,6 +521,12 @@ pub const SECTIONS: &[Section] = &[
                 "\"/etc/keyway/database-ca.pem\"",
                 "The certificates that the database is verified against, in place of the system's",
             ),
+            key(
+                "connections",
+                Kind::Count,
+                "8",
+                "How many connections a gateway makes at most, 2 to 64, and one more that shows that it runs; 16 unless set here",
+            ),
         ],
     },
     wrapping_key::KEY,

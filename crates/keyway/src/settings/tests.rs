@@ -136,6 +136,15 @@ fn the_ceiling_of_token_requests_is_of_one_issuer_or_of_all() {
 }
 
 #[test]
+fn two_to_sixty_four_connections_are_made_to_the_database() {
+    for (most, understood) in [(2, Some(2)), (64, Some(64)), (1, None), (65, None)] {
+        let text = format!("[vault]\nconnections = {most}");
+        assert_eq!(parse(&text).settings.vault.connections, understood);
+        assert_eq!(wrong(&text).len(), usize::from(understood.is_none()), "{most}");
+    }
+}
+
+#[test]
 fn an_admin_port_is_an_address_with_a_port() {
     let settings = parse("[gateway]\nadmin = \"127.0.0.1:9900\"").settings;
     assert_eq!(settings.gateway.admin, "127.0.0.1:9900".parse().ok());
