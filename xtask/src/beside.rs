@@ -47,7 +47,7 @@ fn both<T>(
             }
         });
         if result.is_err() {
-            // Nobody hears it if the steps never began.
+            // Not received if the steps never began.
             stop.send(()).unwrap_or_default();
         }
         let beside = lane.map(|lane| {
@@ -55,7 +55,7 @@ fn both<T>(
                 .unwrap_or_else(|cause| panic::resume_unwind(cause))
         });
         let result = result?;
-        // Work that never said so has kept nobody from doing the steps after it.
+        // Work that never said so did not keep the steps after it from being done.
         beside.unwrap_or_else(|| steps.iter().try_for_each(one))?;
         Ok(result)
     })

@@ -57,8 +57,8 @@ fn one_consent_lasts_until_the_person_signs_out() {
         .filter(|entry| entry["path"] == "/token/revocation");
     let statuses: Vec<&Value> = revoked.map(|entry| &entry["status"]).collect();
     assert_eq!(statuses, [200, 200], "{journal:?}");
-    let anew = place.call(&["call", "s", "whoami"]);
-    assert_eq!(anew.stdout, "alice read\n", "{}", anew.everything());
+    let refreshed = place.call(&["call", "s", "whoami"]);
+    assert_eq!(refreshed.stdout, "alice read\n", "{}", refreshed.everything());
     assert_eq!(place.windows(), 2);
 }
 

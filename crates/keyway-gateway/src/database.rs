@@ -3,6 +3,7 @@
 //! Gateway tokens and rules for tools stay in the vault of this machine.
 
 mod audit;
+mod issuer_records;
 mod migration;
 mod operations;
 mod recovery;
@@ -25,6 +26,7 @@ use keyway_transport::capture;
 use keyway_vault::Folder;
 
 pub use self::audit::{AuditReport, CallAudit, CallWriter, ExportedRows};
+use self::issuer_records::IssuerRecords;
 pub(crate) use self::operations::{DatabaseState, DatabaseTeam};
 use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
@@ -36,6 +38,7 @@ use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
 pub struct Database {
     replica: Replica,
     tenant: String,
+    issuers: Arc<IssuerRecords>,
 }
 
 /// What opening a database needs of the process.
@@ -91,9 +94,18 @@ impl Database {
         };
         replica.commit_journaled();
         let tenant = given.tenant.as_deref().unwrap_or(TENANT).to_owned();
+        Self::of_tenant(replica, tenant)
+    }
+
+    fn of_tenant(replica: Replica, tenant: String) -> Result<Self, StoreError> {
         // Names are checked once, here.
-        Person::shared(&*tenant)?;
-        Ok(Self { replica, tenant })
+        let shared = replica.records(Person::shared(&*tenant)?);
+        let issuers = Arc::new(IssuerRecords::new(Arc::new(shared), Arc::new(SystemClock)));
+        Ok(Self {
+            replica,
+            tenant,
+            issuers,
+        })
     }
 
     /// Returns the stores of what all people of the tenant share.
@@ -180,6 +192,7 @@ impl Database {
         let grants = Arc::new(replica.grants(person.clone()));
         Stores::new(grants, Arc::new(SystemClock))
             .with_registrations(Arc::new(replica.records(person.clone())))
+            .with_issuers(Arc::clone(&self.issuers) as _)
             .with_documents(Arc::new(replica.documents(person.clone())))
             .with_one_time(Arc::new(replica.one_time(person.clone())))
             .with_tool_lists(Arc::new(replica.tool_lists(person)))

@@ -168,7 +168,7 @@ fn rebuild(
         scope.begin_lists()?;
         for list in &found.lists {
             let rows = list.rows.iter().map(|(key, it)| (key.as_str(), *it));
-            scope.list_anew(&list.namespace, rows, list.beyond)?;
+            scope.list_again(&list.namespace, rows, list.beyond)?;
         }
         Ok(())
     })?;

@@ -96,7 +96,7 @@ fn two_gateways_that_find_other_times_at_their_files_do_not_write_for_ever() {
     assert_eq!(written(), 1, "what only this process knows is not written");
     assert!(!find(&other).is_outdated_for(&again), "and is known to it");
     assert!(find(&one).is_outdated_for(&again));
-    // What is approved anew is.
+    // What is approved again is.
     place.file("run.sh", "2");
     one.approve(&yes(&place.ask(PROGRAM))).unwrap();
     assert_eq!(written(), 2);

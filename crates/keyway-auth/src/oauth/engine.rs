@@ -67,6 +67,8 @@ pub struct Ports {
     pub grants: Arc<dyn GrantStore>,
     /// The registrations.
     pub records: Arc<dyn RecordStore>,
+    /// What was learned of issuers that all people may know; absent where one person has `records`.
+    pub issuers: Option<Arc<dyn RecordStore>>,
     /// The discovery documents.
     pub documents: Arc<dyn DocumentCache>,
     /// The person; absent where no person may be asked.
@@ -96,6 +98,7 @@ impl Ports {
         let SignInStores {
             grants,
             records,
+            issuers,
             documents,
         } = stores;
         Self {
@@ -104,6 +107,7 @@ impl Ports {
             tasks,
             grants,
             records,
+            issuers,
             documents,
             interaction: None,
             observer: ServerObserver::default(),
@@ -119,6 +123,7 @@ impl Ports {
 pub struct SignInStores {
     grants: Arc<dyn GrantStore>,
     records: Arc<dyn RecordStore>,
+    issuers: Option<Arc<dyn RecordStore>>,
     documents: Arc<dyn DocumentCache>,
 }
 
@@ -133,8 +138,17 @@ impl SignInStores {
         Self {
             grants,
             records,
+            issuers: None,
             documents,
         }
+    }
+
+    /// Keeps here what was learned of issuers, for all people who use them. Without it each person
+    /// who has registrations of their own learns it for themselves.
+    #[must_use]
+    pub fn with_issuers(mut self, issuers: Arc<dyn RecordStore>) -> Self {
+        self.issuers = Some(issuers);
+        self
     }
 }
 
@@ -185,6 +199,7 @@ impl OAuthEngine {
             tasks,
             grants,
             records,
+            issuers,
             documents,
             interaction,
             observer,
@@ -204,7 +219,7 @@ impl OAuthEngine {
             metadata: MetadataCache::new(key.clone(), documents, wire.clone(), blocking.clone()),
             required_scopes: RequiredScopes::new(&key, &records, &blocking),
             replaced_tokens: ReplacedTokens::new(&key, &records, &blocking),
-            rotations: Rotations::new(&records, &blocking),
+            rotations: Rotations::new(&records, issuers, &blocking),
             registered_clients: RegisteredClients::new(
                 records,
                 Arc::clone(&clock),

@@ -465,7 +465,8 @@ const fn why(cause: &Cause) -> &'static str {
     }
 }
 
-/// Says whether a request was sent and the connection lost before its answer, whoever lost it.
+/// Says whether a request was sent and the connection lost before its answer, by this process or by
+/// another.
 const fn is_connection_lost(error: &OAuthError) -> bool {
     match error {
         OAuthError::Http { failure, .. } => {

@@ -159,6 +159,6 @@ impl RefreshTraffic {
     }
 }
 
-/// At so many issuers those without a renewal under way are forgotten; they begin anew with one
+/// At so many issuers those without a renewal under way are forgotten; they start with one again
 /// request.
 const SWEEP_AT: usize = 4096;

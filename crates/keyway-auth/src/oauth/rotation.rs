@@ -10,6 +10,9 @@
 //! could not be used does: the issuer has replaced the token. Strict is never unlearned, because what
 //! rests on grace sends a token twice. An issuer that does not rotate at all is told by its renewals,
 //! and stored with the sign-in.
+//!
+//! What was sent is remembered beside the sign-in, what follows from it also for all people who use
+//! the issuer, where a host has a place for that: what one of them lost teaches the others.
 
 use std::sync::Arc;
 
@@ -23,7 +26,9 @@ use super::blocking::BlockingTasks;
 use crate::ports::RecordStore;
 
 /// Whether a replaced refresh token is accepted once more.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// In the order of what counts, if several are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Rotation {
     #[default]
@@ -77,26 +82,39 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Rotations {
     records: Arc<dyn RecordStore>,
+    /// What all people share, if they do not share `records`.
+    issuers: Option<Arc<dyn RecordStore>>,
     blocking: BlockingTasks,
 }
 
 impl Rotations {
-    pub(super) fn new(records: &Arc<dyn RecordStore>, blocking: &BlockingTasks) -> Self {
+    pub(super) fn new(
+        records: &Arc<dyn RecordStore>,
+        issuers: Option<Arc<dyn RecordStore>>,
+        blocking: &BlockingTasks,
+    ) -> Self {
         Self {
             records: Arc::clone(records),
+            issuers,
             blocking: blocking.clone(),
         }
     }
 
     pub(super) async fn get(&self, issuer: &str) -> Rotation {
         let (records, name) = (Arc::clone(&self.records), name(issuer));
-        let seen = self.blocking.run(move || read(&*records, &name)).await;
-        seen.rotation
+        let issuers = self.issuers.clone();
+        let work = move || {
+            let own = read(&*records, &name).rotation;
+            let shared = issuers.map_or(Rotation::Unknown, |issuers| read_shared(&*issuers, &name));
+            own.max(shared)
+        };
+        self.blocking.run(work).await
     }
 
     /// Learns from what became of a token.
     pub(super) async fn note(&self, issuer: &str, token: &Fingerprint, sent: SentToken) {
         let (records, name) = (Arc::clone(&self.records), name(issuer));
+        let issuers = self.issuers.clone();
         let token = BASE64_URL_SAFE_NO_PAD.encode(token.as_bytes());
         let note = move || {
             let before = read(&*records, &name);
@@ -105,6 +123,11 @@ impl Rotations {
             if after != before {
                 let value = serde_json::to_vec(&after).unwrap_or_default();
                 drop(records.put(&name, &value));
+            }
+            if let Some(issuers) = issuers
+                && after.rotation != before.rotation
+            {
+                share(&*issuers, &name, after.rotation);
             }
         };
         self.blocking.run(note).await;
@@ -116,6 +139,31 @@ fn read(records: &dyn RecordStore, name: &str) -> Seen {
     let found = found.and_then(|value| serde_json::from_slice(value.expose()).ok());
     found.unwrap_or_default()
 }
+
+/// Grace and strict are a record each, and strict counts where both are there: of two people who
+/// learn different things at once, neither can undo what the other has learned.
+fn share(issuers: &dyn RecordStore, name: &str, rotation: Rotation) {
+    let mark = match rotation {
+        Rotation::Unknown => return,
+        Rotation::Grace => GRACE,
+        Rotation::Strict => STRICT,
+    };
+    drop(issuers.put(&format!("{name} {mark}"), &[]));
+}
+
+fn read_shared(issuers: &dyn RecordStore, name: &str) -> Rotation {
+    let has = |mark| issuers.get(&format!("{name} {mark}")).is_some();
+    if has(STRICT) {
+        Rotation::Strict
+    } else if has(GRACE) {
+        Rotation::Grace
+    } else {
+        Rotation::Unknown
+    }
+}
+
+const GRACE: &str = "grace";
+const STRICT: &str = "strict";
 
 fn name(issuer: &str) -> String {
     let hash = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, issuer.as_bytes()));

@@ -177,8 +177,8 @@ impl OAuthEngine {
         if !reader.has_used_cache() || !is_outdated(&error) {
             return Err(error);
         }
-        let anew = self.metadata.reader(CachePolicy::Bypass);
-        let fresh = self.prepare(&anew, trigger).await?;
+        let uncached = self.metadata.reader(CachePolicy::Bypass);
+        let fresh = self.prepare(&uncached, trigger).await?;
         if prepared.is_ok_and(|prepared| prepared.found == fresh.found) {
             return Err(error);
         }

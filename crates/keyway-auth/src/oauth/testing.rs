@@ -24,7 +24,7 @@ use super::{AccountPin, OAuth, OAuthError, Ports, PromptPolicy, RefreshTraffic, 
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::observer::ServerObserver;
-use crate::ports::{ExchangeCarrier, HttpClient as _, HttpRequest};
+use crate::ports::{ExchangeCarrier, HttpClient as _, HttpRequest, RecordStore};
 
 pub(crate) use self::honest::{Honest, metadata, resource};
 pub(crate) use self::manual_clock::ManualClock;
@@ -59,6 +59,7 @@ pub(crate) struct Kit {
     pub(crate) account_pin: Option<AccountPin>,
     pub(crate) carrier: Option<Arc<dyn ExchangeCarrier>>,
     pub(crate) traffic: Arc<RefreshTraffic>,
+    pub(crate) issuers: Option<Arc<dyn RecordStore>>,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -86,6 +87,7 @@ impl Kit {
             account_pin: None,
             carrier: None,
             traffic: Arc::default(),
+            issuers: None,
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -128,6 +130,7 @@ impl Kit {
             tasks: self.tasks.clone(),
             grants: shelf.clone(),
             records: shelf.clone(),
+            issuers: self.issuers.clone(),
             documents: shelf.clone(),
             interaction: Some(self.person.clone()),
             observer: self.observer.clone(),

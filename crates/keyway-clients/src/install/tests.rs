@@ -273,11 +273,11 @@ fn a_file_that_the_client_rewrote_loses_the_entry_alone() {
         Some("{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}"),
     );
     case.install("docs");
-    let anew = "{\n  \"numStartups\": 2,\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"a\"\n    },\n    \"docs\": {\n      \"type\": \"stdio\",\n      \"command\": \"/opt/keyway\",\n      \"args\": [\n        \"run\",\n        \"--server\",\n        \"docs\"\n      ]\n    }\n  }\n}";
+    let updated = "{\n  \"numStartups\": 2,\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"a\"\n    },\n    \"docs\": {\n      \"type\": \"stdio\",\n      \"command\": \"/opt/keyway\",\n      \"args\": [\n        \"run\",\n        \"--server\",\n        \"docs\"\n      ]\n    }\n  }\n}";
     write::replace(
         &case.path(),
         case.text().unwrap().as_bytes(),
-        anew.as_bytes(),
+        updated.as_bytes(),
     )
     .unwrap();
     case.uninstall();
@@ -286,11 +286,11 @@ fn a_file_that_the_client_rewrote_loses_the_entry_alone() {
 
     let mut case = Case::new("codex", Some("b = 1\n"));
     case.install("docs");
-    let anew = "b = 2\n\n[mcp_servers.docs]\nargs = [\"run\", \"--server\", \"docs\"]\ncommand = '/opt/keyway'\n\n[x]\ny = 1\n";
+    let updated = "b = 2\n\n[mcp_servers.docs]\nargs = [\"run\", \"--server\", \"docs\"]\ncommand = '/opt/keyway'\n\n[x]\ny = 1\n";
     write::replace(
         &case.path(),
         case.text().unwrap().as_bytes(),
-        anew.as_bytes(),
+        updated.as_bytes(),
     )
     .unwrap();
     case.uninstall();

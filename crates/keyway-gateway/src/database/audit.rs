@@ -139,7 +139,9 @@ impl CallWriter {
         let (database, calls) = (self.database.clone(), std::mem::take(batch));
         let count = u64::try_from(calls.len()).unwrap_or(u64::MAX);
         let written = tokio::task::spawn_blocking(move || {
-            let Database { replica, tenant } = &database;
+            let Database {
+                replica, tenant, ..
+            } = &database;
             let written = replica.append_calls(tenant, &calls, dropped);
             (written.is_ok(), calls)
         });
@@ -250,7 +252,9 @@ impl Database {
         since: Option<i64>,
         mut each: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { replica, tenant } = self;
+        let Self {
+            replica, tenant, ..
+        } = self;
         let since = since.map(|it| Timestamp::from_unix_millis(it.saturating_mul(1000)));
         let mut lines = String::new();
         replica.read_audit(tenant, since, |row| {

@@ -35,10 +35,10 @@ pub enum SetBy {
     Person,
     /// An admin, for all.
     Tenant,
-    /// Nobody, and the entry says what counts then.
+    /// No one set it, and the entry has a default.
     Default,
-    /// Nobody.
-    Nobody,
+    /// No one set it, and there is no default.
+    NotSet,
 }
 
 /// What a person has to do before a server works for them.

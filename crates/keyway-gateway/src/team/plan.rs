@@ -96,7 +96,7 @@ impl Team {
                     () if is_own => SetBy::Person,
                     () if has_value() => SetBy::Tenant,
                     () if variable.default.is_some() => SetBy::Default,
-                    () => SetBy::Nobody,
+                    () => SetBy::NotSet,
                 };
                 variables.push(PersonVariable {
                     name: name.clone(),

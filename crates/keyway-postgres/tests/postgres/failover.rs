@@ -53,7 +53,7 @@ fn a_commit_that_the_standby_lacked_is_made_again_before_anybody_claims() -> Res
     };
     primary.control(&["-m", "immediate", "stop"]);
     standby.control(&["promote"]);
-    // Its refresh token is spent: whoever gets this claim would send it.
+    // Its refresh token is spent: a replica that gets this claim would send it.
     eventually("the other one knows better", || {
         match claimer.claim(&grant(), generation, CLAIM) {
             Ok(Claim::Moved { generation: moved }) => moved == late,

@@ -442,7 +442,7 @@ pub(crate) fn fill(vault: &Vault, all: &[GrantKey], tokens: &Tokens) {
             };
             row::write(scope, &column, tokens)?;
         }
-        scope.list_anew(row::NAMESPACE, listed, 0)
+        scope.list_again(row::NAMESPACE, listed, 0)
     };
     vault.write_scope("be filled", fill).unwrap();
 }

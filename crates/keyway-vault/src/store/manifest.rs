@@ -129,7 +129,7 @@ impl Scope<'_> {
 
     /// Lists the rows of a namespace in place of what was listed before, under a counter of at
     /// least `counter`.
-    pub(crate) fn list_anew<'k>(
+    pub(crate) fn list_again<'k>(
         &self,
         namespace: &str,
         rows: impl IntoIterator<Item = (&'k str, Generation)>,

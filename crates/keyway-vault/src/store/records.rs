@@ -439,7 +439,7 @@ impl Sealed<'_> {
                 };
                 self.insert(scope, &place, value)?;
             }
-            scope.list_anew(self.name(), listed, 0)
+            scope.list_again(self.name(), listed, 0)
         };
         self.vault.write_scope("be filled", fill).unwrap();
     }

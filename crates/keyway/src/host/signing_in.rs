@@ -88,16 +88,20 @@ impl Host {
     /// Returns the ports of an account's stores, by which no person is asked.
     pub(super) fn stored_ports(&self, accounts: &Accounts, http: Arc<OAuthHttp>) -> Ports {
         let stores = &accounts.stores;
-        let stores = SignInStores::new(
+        let sign_ins = SignInStores::new(
             Arc::clone(&stores.grants),
             Arc::clone(&stores.registrations),
             Arc::clone(&stores.documents),
         );
+        let sign_ins = match &stores.issuers {
+            Some(issuers) => sign_ins.with_issuers(Arc::clone(issuers)),
+            None => sign_ins,
+        };
         let tasks = Arc::new(CountedTasks {
             tasks: Arc::clone(&self.tasks),
             in_flight: accounts.in_flight.clone(),
         });
-        let mut ports = Ports::new(http, Arc::clone(&self.clock), tasks, stores);
+        let mut ports = Ports::new(http, Arc::clone(&self.clock), tasks, sign_ins);
         ports.traffic = Arc::clone(&self.refresh_traffic);
         ports
     }

@@ -22,6 +22,8 @@ pub struct Stores {
     pub(crate) grants: Arc<dyn GrantStore>,
     /// The clients that registered themselves.
     pub(crate) registrations: Arc<dyn RecordStore>,
+    /// What was learned of issuers, if people share it who do not share `registrations`.
+    pub(crate) issuers: Option<Arc<dyn RecordStore>>,
     /// The metadata of authorization servers, each for a while.
     pub(crate) documents: Arc<dyn DocumentCache>,
     /// What each server listed last.
@@ -46,6 +48,7 @@ impl Stores {
         Self {
             grants,
             registrations: Arc::<MemoryRecords>::default(),
+            issuers: None,
             documents: for_a_while(),
             tool_lists: Arc::<MemoryRecords>::default(),
             one_time: for_a_while(),
@@ -57,6 +60,13 @@ impl Stores {
     #[must_use]
     pub fn with_registrations(mut self, registrations: Arc<dyn RecordStore>) -> Self {
         self.registrations = registrations;
+        self
+    }
+
+    /// Keeps here, for all people who use an issuer, what was learned of it.
+    #[must_use]
+    pub fn with_issuers(mut self, issuers: Arc<dyn RecordStore>) -> Self {
+        self.issuers = Some(issuers);
         self
     }
 
@@ -101,6 +111,7 @@ impl Stores {
         Self {
             grants: Arc::clone(vault) as _,
             registrations: Arc::new(Registrations::new(Arc::clone(vault), &owner)),
+            issuers: None,
             documents: Arc::new(Discovery(Arc::clone(vault))),
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
             one_time: Arc::new(OneTime(Arc::clone(vault))),

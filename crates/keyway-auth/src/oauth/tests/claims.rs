@@ -429,6 +429,38 @@ fn while_the_server_is_told_of_a_sign_out_the_next_one_knows_what_to_tell_it() {
     assert_eq!(nothing.revoked, Revoked::Nothing);
 }
 
+/// What one person's lost answers taught of an issuer counts for all who share its records.
+#[test]
+fn what_one_person_learned_of_an_issuer_the_others_know() {
+    for is_shared in [false, true] {
+        let (mut one, mut other, shared) = (Kit::new(), Kit::new(), Kit::new());
+        if is_shared {
+            one.issuers = Some(shared.shelf.clone());
+            other.issuers = Some(shared.shelf.clone());
+        }
+        let oauth = one.signed_in();
+        one.run(oauth.renew()).unwrap();
+        let (honest, answers) = (one.honest.clone(), AtomicUsize::new(0));
+        one.world.answer(TOKEN, move |seen| {
+            match answers.fetch_add(1, Ordering::SeqCst) {
+                0 => Reply::raw(200, "garbage"),
+                _ => honest.token(seen),
+            }
+        });
+        one.run(oauth.renew()).unwrap_err();
+        one.run(oauth.renew()).unwrap();
+
+        let oauth = other.signed_in();
+        other.run(oauth.renew()).unwrap();
+        let generation = other.stored().unwrap().generation;
+        let stuck = other.other_shelf();
+        drop(stuck.claim(&other.key, generation, Duration::ZERO));
+        other.clock.let_pass(1000);
+        let renewed = other.run(other.process(&other.other_shelf()).renew());
+        assert_eq!(renewed.is_ok(), is_shared, "{renewed:?}");
+    }
+}
+
 /// Rule 4: the claim of a living process is taken over where the issuer is known to grant grace.
 #[test]
 fn overdue_claim_is_taken_over_only_where_the_issuer_was_seen_to_grant_grace() {

@@ -54,7 +54,7 @@ fn a9_a_new_issuer_sees_neither_the_old_refresh_token_nor_the_old_client() {
     assert_eq!(
         kit.call(&oauth).unwrap(),
         200,
-        "registered and signed in anew"
+        "registered and signed in again"
     );
     nothing_of(&kit, "CANARY-SECRET");
     nothing_of(&kit, "rt-1");

@@ -106,7 +106,7 @@ fn a_kept_document_goes_through_the_checks_that_hold_now() {
         matches!(error, OAuthError::IssuerMismatch { .. }),
         "{error}"
     );
-    assert_eq!(kit.world.seen(PRM).len(), 2, "it was looked at anew");
+    assert_eq!(kit.world.seen(PRM).len(), 2, "it was read again");
     assert_eq!(kit.person.windows(), 1);
     kit.settings = Settings::default();
     assert_eq!(step_up(&kit, &kit.oauth()).unwrap(), 200);

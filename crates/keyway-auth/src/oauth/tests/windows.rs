@@ -356,5 +356,5 @@ fn b10_a_step_up_by_a_later_sign_in_asks_for_the_old_scopes_as_well() {
     kit.world.route(MCP, [Reply::raw(401, "")]);
     kit.run(oauth.sign_in(None)).unwrap();
     let question = kit.person.questions().pop().unwrap();
-    assert!(question.scopes.is_empty(), "signing out starts anew");
+    assert!(question.scopes.is_empty(), "signing out forgets them");
 }

@@ -14,10 +14,7 @@ fn database(server: &PostgresServer) -> Database {
     let address = server.address("keyway", &server.create_database());
     let key = FileKey::new(&Secret::new([0x5a; 32])).unwrap();
     let replica = Replica::open(&Settings::new(&address).unwrap(), Arc::new(key)).unwrap();
-    Database {
-        replica,
-        tenant: "acme".to_owned(),
-    }
+    Database::of_tenant(replica, "acme".to_owned()).unwrap()
 }
 
 fn call(activity: &Arc<Activity>, outcome: Outcome) {

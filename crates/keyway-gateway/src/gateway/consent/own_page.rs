@@ -155,7 +155,7 @@ impl Consents {
             Fault::Unknown | Fault::Late => Fault::NotAsShown,
             other => other,
         };
-        // Left where it is unless it is of this page: nobody else can spend it.
+        // Left where it is unless it is of this page: another page cannot use it up.
         let form: Form = self.flows.look(&sent.form).await.map_err(of_form)?;
         if form.page.expose() != id.expose() {
             return Err(Fault::NotAsShown);
@@ -259,7 +259,7 @@ fn variable_html(
         SetBy::Person => "set by you",
         SetBy::Tenant => "set for all",
         SetBy::Default => "not set; the server's own default counts",
-        SetBy::Nobody => "not set",
+        SetBy::NotSet => "not set",
     };
     let fields = escaped(&printable(&variable.fields.join(", ")));
     let name = variable.name.as_str();

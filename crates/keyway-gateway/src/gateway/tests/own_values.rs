@@ -281,7 +281,7 @@ async fn a_variable_comes_from_the_person_then_the_tenant_and_never_from_the_gat
     house
         .call_until("ada", "keyed", "called with key-of-ada")
         .await;
-    // It is nobody else's.
+    // It is not another person's.
     let told = house.call("amy", "keyed").await;
     assert!(
         told.contains("API_KEY") && !told.contains("called with"),
@@ -347,7 +347,7 @@ async fn a_page_is_its_persons_in_their_browser_and_each_form_counts_once() {
         403
     );
     let foreign = form_of(&house.show(&eve, &own).await);
-    // A page of somebody else makes the right browser send a form.
+    // A page of another site makes the right browser send a form.
     let fields = with(&form, "keyed", &set);
     let sent = house.send_from("https://evil.example", &ada, &page, &fields);
     assert_eq!(sent.await, 403);
@@ -423,7 +423,7 @@ async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees() {
         .call_until("ada", "moved", "called with key-for-all")
         .await;
     assert!(!house.elsewhere.seen().is_empty());
-    // What one person agreed to leads nobody else there.
+    // What one person agreed to does not lead other people there.
     let before = house.elsewhere.seen().len();
     house
         .call_until("amy", "moved", "called with key-for-all")
