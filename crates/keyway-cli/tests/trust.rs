@@ -52,6 +52,31 @@ fn a_program_that_is_approved_for_people_is_approved_confined() {
     assert_eq!(approvals[0]["confined"], true, "{listed}");
 }
 
+/// The page says how the program will run, and a digest that a refusal printed before counts too.
+#[test]
+fn a_grant_of_a_confined_program_shows_it_confined() {
+    let folder = Folder::with_entries(TWO);
+    let shown = |more: &[&str]| {
+        let arguments = [&["trust", "grant", "a"], more].concat();
+        keyway(&folder, &arguments).without_digests().run()
+    };
+    let (usual, confined) = (shown(&[]), shown(&["--for-people"]));
+    assert!(!usual.stderr.contains("confined"), "{}", usual.stderr);
+    assert!(confined.stderr.contains("confined"), "{}", confined.stderr);
+    let all = [digests(&confined), digests(&usual)].concat();
+    assert_eq!(all.len(), 2, "{}", confined.stderr);
+    assert_ne!(all[0], all[1]);
+    for digest in all {
+        let grant = ["trust", "grant", "a", "--for-people", "--digest", &digest];
+        done(&folder, &grant);
+        assert_eq!(approvals(&folder), 1);
+        done(&folder, &["trust", "revoke", "a"]);
+    }
+    let other = ["trust", "grant", "b", "--confined", "--digest", "00"];
+    assert_eq!(keyway(&folder, &other).run().code, 2);
+    assert_eq!(approvals(&folder), 0);
+}
+
 /// Threat E12: an answer that no person gave approves nothing.
 #[test]
 fn e12_without_a_terminal_a_grant_needs_the_digest_of_what_was_shown() {

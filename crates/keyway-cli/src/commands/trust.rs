@@ -232,7 +232,7 @@ impl Grant<'_> {
         };
         let store = host.approval_store().ok_or(Error::NoHome)?;
         // All are looked at before any is approved: a wrong name approves nothing.
-        let mut questions = Vec::new();
+        let (mut questions, mut unconfined) = (Vec::new(), Vec::new());
         for name in &names {
             let variables = self.variables.iter().map(String::as_str);
             match plugin.question(name)?.map(|it| it.granting(variables)) {
@@ -243,7 +243,10 @@ impl Grant<'_> {
                     ));
                 }
                 Some(question) => {
-                    let question = question.compared_with(store);
+                    unconfined.push(question.digest.to_string());
+                    // Shown as it will run, not as it would without the flag.
+                    let confined = question.confined().filter(|_| self.confined);
+                    let question = confined.unwrap_or(question).compared_with(store);
                     let question = block_on(async { Ok(host.with_protection(question).await) })?;
                     questions.push(question);
                 }
@@ -256,10 +259,7 @@ impl Grant<'_> {
         if questions.is_empty() {
             return Ok(Exit::Done);
         }
-        let answer = match self.answer(&questions)? {
-            Answer::Yes if self.confined => Answer::Confined,
-            answer => answer,
-        };
+        let answer = self.answer(&questions, &unconfined)?;
         let agreed: Vec<_> = questions
             .iter()
             .filter_map(|it| it.dangerous_answer(answer))
@@ -295,11 +295,17 @@ impl Grant<'_> {
     }
 
     /// Gets an answer to all questions at once: the digests that were given, or a person's.
-    fn answer(&self, questions: &[Question]) -> Result<Answer, CliError> {
-        let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
+    ///
+    /// A refusal prints the digest of the entry without `--confined`, in `unconfined`: it counts as
+    /// well, since the same programs may do less then.
+    fn answer(&self, questions: &[Question], unconfined: &[String]) -> Result<Answer, CliError> {
+        let is_given = |digest: &String| self.digests.contains(digest);
+        let fits = |(question, unconfined): (&Question, &String)| {
+            is_given(&question.digest.to_string()) || is_given(unconfined)
+        };
         if !self.digests.is_empty() {
             self.context.print_aside(&Question::page(questions));
-            if questions.iter().all(fits) {
+            if questions.iter().zip(unconfined).all(fits) {
                 return Ok(Answer::Yes);
             }
             let what = "`--digest` does not match the entry as it is now; nothing was approved";
