@@ -77,7 +77,8 @@ async fn change(replica: &LiveReplica) -> Result<Rekeyed, PostgresError> {
     if left > 0 {
         return Err(PostgresError::KeysLeft { people: left });
     }
-    run(replica, SETTLE, &[&new_id, &old_id]).await?;
+    let settled: Values<'_> = &[&new_id, &old_id, &replica.presence.owner];
+    run(replica, SETTLE, settled).await?;
     Ok(Rekeyed { people })
 }
 
@@ -186,9 +187,8 @@ const TAKE_BACK: &str = "UPDATE keyway.store
 const CHANGE: &str = "UPDATE keyway.store
     SET wrapper = $1, previous_wrapper = $2, next_wrapper = NULL
     WHERE wrapper = $2 AND next_wrapper = $1";
-const SETTLE: &str = "UPDATE keyway.store
-    SET previous_wrapper = NULL, usable_by = usable_later, usable_later = NULL
-    WHERE wrapper = $1 AND previous_wrapper = $2";
+/// With a row in the audit of each tenant.
+const SETTLE: &str = "SELECT keyway.settle_wrapper($1, $2, $3)";
 const WITHOUT_KEY: &str = "SELECT owner FROM keyway.replicas
     WHERE NOT coalesce($1 = ANY (wrappers), false)";
 const OTHERS: &str = "SELECT * FROM keyway.wraps_besides($1, $2, $3, $4)";

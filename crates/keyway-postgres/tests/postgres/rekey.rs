@@ -157,24 +157,34 @@ fn wrapping_key_is_changed_while_three_replicas_refresh() -> Result<(), StoreErr
             .grants(one_of_many(number))
             .put(&grant(), &tokens("quiet"))?;
     }
+    let elsewhere = Person::new("globex", "https://idp.example eve").unwrap();
+    quiet.grants(elsewhere).put(&grant(), &tokens("quiet"))?;
     drop(quiet);
     let replicas = [(); 3].map(|()| open_both(&database, [&new, &old]));
-    assert_eq!((wraps(&database, &*old), wraps(&database, &*new)), (130, 0));
+    assert_eq!((wraps(&database, &*old), wraps(&database, &*new)), (131, 0));
     let mut people = 0;
     under_load(&replicas, 12, || {
         people = replicas[1].rekey().unwrap().people;
     });
-    assert_eq!(people, 142);
-    assert_eq!((wraps(&database, &*old), wraps(&database, &*new)), (0, 142));
+    assert_eq!(people, 143);
+    assert_eq!((wraps(&database, &*old), wraps(&database, &*new)), (0, 143));
     let settled = "SELECT next_wrapper IS NULL AND previous_wrapper IS NULL, usable_by
                    FROM keyway.store";
     assert_eq!(database.sql(settled), "t|1");
+    let noted = "SELECT string_agg(concat_ws(' ', tenant, person, outcome), ', ' ORDER BY tenant)
+                 FROM keyway.audit WHERE event = 'wrapping-key'";
+    assert_eq!(database.sql(noted), "acme  changed, globex  changed");
+    for tenant in ["acme", "globex"] {
+        let verified = replicas[0].verify_audit(tenant, |_| Ok::<_, StoreError>(()))?;
+        assert!(verified.is_empty(), "{verified:?}");
+    }
     drop(replicas);
     // Without the old key everything opens, also for a process that has nothing in memory.
     let after = open(&database, &new).unwrap();
     let read = after.grants(one_of_many(1129)).read(&grant())?.unwrap();
     assert_eq!(read.access.expose(), "access-quiet");
     assert_eq!(after.rekey()?.people, 0, "there is nothing left to do");
+    assert_eq!(database.sql(noted), "acme  changed, globex  changed");
     let refused = open(&database, &old).unwrap_err();
     assert!(
         matches!(refused, PostgresError::OtherKey { .. }),
