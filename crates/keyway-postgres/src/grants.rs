@@ -32,6 +32,7 @@ use crate::journal::Origin;
 use crate::live_replica::{LiveReplica, owner_id, parse_owner};
 use crate::person::Person;
 use crate::person_keys::PersonKey;
+use crate::recent_commits::{REJECT, RejectionRow};
 use crate::sessions::Values;
 
 /// A [`GrantStore`] on PostgreSQL.
@@ -218,12 +219,35 @@ impl GrantStore for PostgresGrants {
     ) -> Result<Marked, StoreError> {
         let place = self.place(grant)?;
         let marked = async {
-            let rejected = rejected.as_bytes().as_slice();
-            let topic = self.person.topic();
-            let owner = self.replica.presence.owner;
-            let values: Values<'_> = &[&generation.get(), &rejected, &topic, &owner];
-            let rows = self.query("mark a sign-in", &place, MARK, values).await?;
-            if !rows.is_empty() {
+            let mut row = RejectionRow {
+                person: self.person.clone(),
+                id: place.id.clone(),
+                generation: generation.get(),
+                fingerprint: rejected.as_bytes().to_vec(),
+                interrupted: 0,
+                lost_answers: 0,
+            };
+            let whose = (row.person.tenant(), row.person.person());
+            let by = (self.replica.presence.owner, false);
+            let topic = row.person.topic();
+            let values = row.values(&whose, &topic, &by);
+            let sessions = &self.replica.sessions;
+            let marked = sessions
+                .query("mark a sign-in", Some(&self.person), REJECT, &values)
+                .await;
+            let recent = &self.replica.recent_commits;
+            let rows = match marked {
+                Ok(rows) => rows,
+                Err(error) => {
+                    // It may be marked at a server that is gone now.
+                    recent.note_rejection(row);
+                    return Err(error);
+                }
+            };
+            if let Some(found) = rows.first() {
+                row.interrupted = found.get("interrupted");
+                row.lost_answers = found.get("lost_answers");
+                recent.note_rejection(row);
                 return Ok(Marked::Marked);
             }
             let current = self.stored_generation(&place).await?;
@@ -353,19 +377,6 @@ const REFRESH_TOKEN: &str = "SELECT generation, key_id, refresh FROM keyway.gran
     WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND refresh IS NOT NULL";
 const GENERATION: &str = "SELECT generation FROM keyway.grants
     WHERE tenant = $1 AND person = $2 AND grant_id = $3";
-/// The cause is that of [`RejectionCause::of`].
-const MARK: &str = "WITH marked AS (
-        UPDATE keyway.grants
-        SET needs_reauth = true, claim = NULL, claim_owner = NULL, claimed_at = NULL,
-            claimed_until = NULL, claim_server = NULL
-        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
-          AND fingerprint = $5
-        RETURNING profile, name, generation, interrupted, lost_answers)
-    SELECT pg_notify('keyway', $6)::text,
-        keyway.note($1, $2, 'refresh', 'rejected',
-            CASE WHEN lost_answers > 0 THEN 'answer-lost' WHEN interrupted > 0 THEN 'replica-died'
-                 ELSE 'server' END, $7, profile, name, generation)
-    FROM marked";
 const DELETE: &str = "WITH deleted AS (
         DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2 AND grant_id = $3
         RETURNING profile, name, generation)

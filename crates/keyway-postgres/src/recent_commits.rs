@@ -1,9 +1,10 @@
 //! What this replica committed in the last minute, sealed as it was stored, to be committed again.
 //!
 //! A standby that takes over may lack the last commits of the server before it. The refresh tokens
-//! that it has instead are spent, and sending one costs a sign-in. So the replica that made such a commit makes
-//! it again, by its generation, before it takes its lock on the new server; and no replica claims there
-//! until all replicas have come back, or could have.
+//! that it has instead are spent, and sending one costs a sign-in. So the replica that made such a
+//! commit makes it again, by its generation, before it takes its lock on the new server; and no replica
+//! claims there until all replicas have come back, or could have. The same goes for refresh tokens that
+//! were refused: otherwise a person would not be asked to sign in, and the audit would not say why.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::error::PostgresError;
 use crate::person::Person;
+use crate::sessions::Values;
 use crate::timeouts::{COMMIT_MEMORY, FAILOVER_POLL_INTERVAL, FAILOVER_WAIT_TIMEOUT};
 
 /// A commit as its statement takes it.
@@ -33,11 +35,45 @@ pub(crate) struct CommitRow {
     pub(crate) lifetime: Option<i64>,
 }
 
-/// The commits of the last minute.
+/// A refresh token that was refused, as its statement takes it.
+#[derive(Clone, Debug)]
+pub(crate) struct RejectionRow {
+    pub(crate) person: Person,
+    pub(crate) id: Vec<u8>,
+    pub(crate) generation: i64,
+    pub(crate) fingerprint: Vec<u8>,
+    /// What came before, from which the cause follows; nothing where it is not known.
+    pub(crate) interrupted: i32,
+    pub(crate) lost_answers: i32,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Commit(CommitRow),
+    Rejection(RejectionRow),
+}
+
+impl Change {
+    const fn person(&self) -> &Person {
+        match self {
+            Self::Commit(row) => &row.person,
+            Self::Rejection(row) => &row.person,
+        }
+    }
+
+    fn id(&self) -> &[u8] {
+        match self {
+            Self::Commit(row) => &row.id,
+            Self::Rejection(row) => &row.id,
+        }
+    }
+}
+
+/// The commits and refused refresh tokens of the last minute.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCommits {
     /// Oldest first; never held across an await.
-    kept: Mutex<VecDeque<(Instant, CommitRow)>>,
+    kept: Mutex<VecDeque<(Instant, Change)>>,
     /// Of the server that we were with last. Never held across an await.
     timeline: Mutex<Option<String>>,
 }
@@ -53,27 +89,32 @@ pub(crate) struct Server {
 impl RecentCommits {
     /// Remembers a commit, which may come to nothing: made again, it is refused like the first time.
     pub(crate) fn note(&self, row: CommitRow) {
-        self.note_at(row, Instant::now());
+        self.note_at(Change::Commit(row), Instant::now());
     }
 
-    fn note_at(&self, row: CommitRow, now: Instant) {
+    /// Remembers a refresh token that was refused, whether or not that could be stored.
+    pub(crate) fn note_rejection(&self, row: RejectionRow) {
+        self.note_at(Change::Rejection(row), Instant::now());
+    }
+
+    fn note_at(&self, change: Change, now: Instant) {
         let mut kept = self.lock();
         let is_old = |at: Instant| now.saturating_duration_since(at) > COMMIT_MEMORY;
         while kept.len() >= MOST || kept.front().is_some_and(|(at, _)| is_old(*at)) {
             kept.pop_front();
         }
-        kept.push_back((now, row));
+        kept.push_back((now, change));
     }
 
     /// Forgets a sign-in that a person ended or replaced.
     pub(crate) fn forget(&self, person: &Person, id: &[u8]) {
         self.lock()
-            .retain(|(_, row)| row.person != *person || row.id != id);
+            .retain(|(_, change)| change.person() != person || change.id() != id);
     }
 
     /// Forgets all of a person.
     pub(crate) fn forget_person(&self, person: &Person) {
-        self.lock().retain(|(_, row)| row.person != *person);
+        self.lock().retain(|(_, change)| change.person() != person);
     }
 
     /// Tells which server a session leads to.
@@ -95,21 +136,27 @@ impl RecentCommits {
 
     /// Commits again what the server lacks; returns how many that were.
     pub(crate) async fn repeat(&self, client: &Client, owner: i64) -> Result<u64, PostgresError> {
-        let failed = || PostgresError::statement("commit again after a failover");
-        let rows: Vec<_> = self.lock().iter().cloned().collect();
+        let changes: Vec<_> = self.lock().iter().cloned().collect();
         let mut repeated = 0;
-        for (at, mut row) in rows {
-            let passed = i64::try_from(at.elapsed().as_millis()).unwrap_or(i64::MAX);
-            row.lifetime = row.lifetime.map(|all| all.saturating_sub(passed).max(0));
-            let whose = (row.person.tenant(), row.person.person());
-            let (topic, by) = (row.person.topic(), (owner, CAUSE));
-            let values = row.values(&whose, &topic, &by);
-            let whose: [&(dyn ToSql + Sync); 2] = [&whose.0, &whose.1];
-            client.batch_execute("BEGIN").await.map_err(failed())?;
-            client.query(NAME_PERSON, &whose).await.map_err(failed())?;
-            let stored = client.query(COMMIT, &values).await.map_err(failed())?;
-            client.batch_execute("COMMIT").await.map_err(failed())?;
-            repeated += u64::from(!stored.is_empty());
+        for (at, change) in changes {
+            let topic = change.person().topic();
+            let stored = match change {
+                Change::Commit(mut row) => {
+                    let passed = i64::try_from(at.elapsed().as_millis()).unwrap_or(i64::MAX);
+                    row.lifetime = row.lifetime.map(|all| all.saturating_sub(passed).max(0));
+                    let whose = (row.person.tenant(), row.person.person());
+                    let by = (owner, CAUSE);
+                    let values = row.values(&whose, &topic, &by);
+                    store_again(client, whose, (COMMIT, &values)).await?
+                }
+                Change::Rejection(row) => {
+                    let whose = (row.person.tenant(), row.person.person());
+                    let by = (owner, true);
+                    let values = row.values(&whose, &topic, &by);
+                    store_again(client, whose, (REJECT, &values)).await?
+                }
+            };
+            repeated += u64::from(stored);
         }
         Ok(repeated)
     }
@@ -118,7 +165,7 @@ impl RecentCommits {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Instant, CommitRow)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Instant, Change)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,6 +195,45 @@ impl CommitRow {
             cause,
         ]
     }
+}
+
+impl RejectionRow {
+    /// Returns the values of [`REJECT`], for a tenant and a person, from a replica, which does it once
+    /// more or not.
+    pub(crate) fn values<'a>(
+        &'a self,
+        (tenant, person): &'a (&'a str, &'a str),
+        topic: &'a String,
+        (owner, is_again): &'a (i64, bool),
+    ) -> [&'a (dyn ToSql + Sync); 10] {
+        [
+            tenant,
+            person,
+            &self.id,
+            &self.generation,
+            &self.fingerprint,
+            topic,
+            owner,
+            &self.interrupted,
+            &self.lost_answers,
+            is_again,
+        ]
+    }
+}
+
+/// Runs a statement for a person once more; says whether it changed anything.
+async fn store_again(
+    client: &Client,
+    (tenant, person): (&str, &str),
+    (sql, values): (&str, Values<'_>),
+) -> Result<bool, PostgresError> {
+    let failed = || PostgresError::statement("commit again after a failover");
+    client.batch_execute("BEGIN").await.map_err(failed())?;
+    let whose: Values<'_> = &[&tenant, &person];
+    client.query(NAME_PERSON, whose).await.map_err(failed())?;
+    let stored = client.query(sql, values).await.map_err(failed())?;
+    client.batch_execute("COMMIT").await.map_err(failed())?;
+    Ok(!stored.is_empty())
 }
 
 /// Waits until all replicas hold their locks, and so have made their commits again; for a while only,
@@ -203,6 +289,22 @@ pub(crate) const COMMIT: &str = "WITH old AS (
                  WHEN interrupted > 0 THEN 'replica-died' ELSE '' END, $13, profile, name, $5)
     FROM stored";
 
+/// What came before is told with it: a claim that was taken over may be lacking as well. The cause is
+/// that of [`RejectionCause::of`](keyway_store::RejectionCause::of).
+pub(crate) const REJECT: &str = "WITH marked AS (
+        UPDATE keyway.grants
+        SET needs_reauth = true, claim = NULL, claim_owner = NULL, claimed_at = NULL,
+            claimed_until = NULL, claim_server = NULL,
+            interrupted = greatest(interrupted, $8), lost_answers = greatest(lost_answers, $9)
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
+          AND fingerprint = $5 AND NOT ($10 AND needs_reauth)
+        RETURNING profile, name, generation, interrupted, lost_answers)
+    SELECT interrupted, lost_answers, pg_notify('keyway', $6)::text,
+        keyway.note($1, $2, 'refresh', 'rejected',
+            CASE WHEN lost_answers > 0 THEN 'answer-lost' WHEN interrupted > 0 THEN 'replica-died'
+                 ELSE 'server' END, $7, profile, name, generation)
+    FROM marked";
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -229,9 +331,9 @@ mod tests {
         let recent = RecentCommits::default();
         let start = Instant::now();
         for (id, second) in [(1, 0), (2, 30), (3, 61)] {
-            recent.note_at(row(id), start + Duration::from_secs(second));
+            recent.note_at(Change::Commit(row(id)), start + Duration::from_secs(second));
         }
-        let ids = || -> Vec<u8> { recent.lock().iter().map(|(_, row)| row.id[0]).collect() };
+        let ids = || -> Vec<u8> { recent.lock().iter().map(|(_, it)| it.id()[0]).collect() };
         assert_eq!(ids(), [2, 3]);
         recent.forget(&row(2).person, &[2]);
         assert_eq!(ids(), [3]);

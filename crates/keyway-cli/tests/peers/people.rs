@@ -2,6 +2,8 @@
 //! client as theirs, and the official Rust SDK's server behind the gateway. Another `oidc-provider`
 //! stands before an MCP server that each person signs in to in their own browser.
 
+mod programs;
+
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
