@@ -230,7 +230,13 @@ fn check_programs(
 fn not_approved(plugin: &Plugin, server: &str, question: &Question) -> Obstacle {
     let message = format!("no admin approved `{}` as it is now", printable(server));
     let site = plugin.declaration_site(server);
-    let grant = format!("keyway trust grant SERVER --digest {}", question.digest);
+    // A program needs both, and one approval can be both.
+    let for_people = match question.confinement() {
+        Some(_) => "--for-people ",
+        None => "",
+    };
+    let digest = question.digest;
+    let grant = format!("keyway trust grant SERVER {for_people}--digest {digest}");
     let hint = format!(
         "an admin can look at it and approve it: {}",
         site.word(&grant)
