@@ -135,6 +135,13 @@ pub enum PostgresError {
         #[source]
         source: WrapError,
     },
+    /// What holds the wrapping key does not answer, and the key of this person is not in memory.
+    #[error("the wrapping key cannot be used now")]
+    WrapperAway {
+        /// Why.
+        #[source]
+        source: WrapError,
+    },
     /// Neither the database nor the journal can keep tokens.
     #[error("the journal cannot be written")]
     Journal {
@@ -267,7 +274,9 @@ impl PostgresError {
             Self::ForeignSchema => Code::NotAVault,
             Self::ReadOnly | Self::Standby | Self::Journal { .. } => Code::VaultUnwritable,
             Self::Exposed { .. } => Code::VaultExposed,
-            Self::Unreachable { .. } | Self::LostLock => Code::StoreUnreachable,
+            Self::Unreachable { .. } | Self::LostLock | Self::WrapperAway { .. } => {
+                Code::StoreUnreachable
+            }
             Self::Address { .. }
             | Self::Password { .. }
             | Self::Certificates
@@ -291,7 +300,11 @@ impl PostgresError {
     pub const fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Busy | Self::Unreachable { .. } | Self::LostLock | Self::Wrapper { .. }
+            Self::Busy
+                | Self::Unreachable { .. }
+                | Self::LostLock
+                | Self::Wrapper { .. }
+                | Self::WrapperAway { .. }
         )
     }
 
@@ -312,6 +325,9 @@ impl PostgresError {
             Self::Certificates => "name a file of certificates of your authority",
             Self::Unreachable { .. } | Self::LostLock => {
                 "start the database, or wait: nothing was lost"
+            }
+            Self::WrapperAway { .. } => {
+                "start what holds the wrapping key, or wait: nothing was lost"
             }
             Self::Refused { .. } => "check the role, its password and the name of the database",
             Self::Pooler => {

@@ -174,7 +174,7 @@ pub(crate) fn wrap(
 ) -> Result<Vec<u8>, PostgresError> {
     let bytes = Secret::new(*key.key.expose());
     let wrapped = wrapper.wrap(&bytes, &purpose(person, &key.id));
-    wrapped.map_err(|source| PostgresError::Wrapper { source })
+    wrapped.map_err(|source| PostgresError::WrapperAway { source })
 }
 
 /// Unwraps the key of one person.
@@ -187,7 +187,7 @@ pub(crate) fn unwrap(
     let opened = wrapper.unwrap(wrapped, &purpose(person, &id));
     let opened = opened.map_err(|source| match source {
         WrapError::Rejected => damaged(Damage::Altered),
-        source @ WrapError::Away(_) => PostgresError::Wrapper { source },
+        source @ WrapError::Away(_) => PostgresError::WrapperAway { source },
     })?;
     let key = Key::from_bytes(opened.expose());
     Ok(PersonKey { id, key })

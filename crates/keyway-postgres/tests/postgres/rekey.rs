@@ -307,9 +307,21 @@ fn holder_that_is_away_stops_no_person_whose_key_is_in_memory() -> Result<(), St
     let bob = Person::new("acme", "https://idp.example bob").unwrap();
     let bob = replica.grants(bob);
     let refused = bob.put(&grant(), &tokens("bob")).unwrap_err();
-    assert_eq!(refused.to_string(), "the wrapping key cannot be used");
+    assert_eq!(refused.to_string(), "the wrapping key cannot be used now");
     assert!(refused.is_transient(), "waiting helps");
+    assert_eq!(
+        refused.code().as_str(),
+        "store-unreachable",
+        "a 503 at a gateway"
+    );
+    // So at another replica, which has to read it: no sign-in is damaged or lost.
+    let cold = open(&database, &holder).unwrap().grants(ada());
+    let refused = cold.read(&grant()).unwrap_err();
+    assert_eq!(refused.code().as_str(), "store-unreachable");
+    let refused = cold.claim(&grant(), seen, CLAIM).unwrap_err();
+    assert_eq!(refused.code().as_str(), "store-unreachable");
     holder.set_away(false);
     bob.put(&grant(), &tokens("bob"))?;
+    assert_eq!(cold.read(&grant())?.unwrap().access.expose(), "access-11");
     Ok(())
 }
