@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::families::{Delivery, Family, Profile, Redemption};
-use crate::timeouts::{COMMIT_TIME, SLACK, TAKE_OVER};
+use crate::timeouts::{COMMIT_TIME, KEY_ERROR_AFTER, SLACK, TAKE_OVER, VANISHED_HOST_FOUND_WITHIN};
 
 /// What a token may come again for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +14,7 @@ pub(crate) enum Cause {
     /// The same, and the database was restarted or replaced before a survivor could take over: locks
     /// say nothing then, and claims from before stay until their end, two minutes later.
     KillAndRestart,
-    /// The machine of a replica vanished.
+    /// The host of a replica vanished, or its link was cut, for longer than others believe in it.
     Vanished,
     /// The server's answer was lost.
     LostAnswer,
@@ -24,7 +24,7 @@ pub(crate) enum Cause {
 
 /// Something that was done to the replicas or the database, and may be such a cause.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Blow {
+pub(crate) struct Incident {
     pub(crate) cause: Cause,
     /// The only replica that it hit, if it was one.
     pub(crate) replica: Option<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct Stored {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct Findings {
     /// By profile: refreshes, tokens that came again, and sign-ins that were lost, by cause.
     pub(crate) rows: BTreeMap<usize, Row>,
     pub(crate) violations: Vec<String>,
@@ -57,9 +57,9 @@ pub(crate) struct Row {
 }
 
 /// Everything that is looked at.
-pub(crate) struct Evidence<'a> {
+pub(crate) struct Observed<'a> {
     pub(crate) families: &'a [Family],
-    pub(crate) blows: &'a [Blow],
+    pub(crate) incidents: &'a [Incident],
     /// When the database was restarted or replaced.
     pub(crate) restarts: &'a [Duration],
     /// By family; only of those that were used.
@@ -71,30 +71,30 @@ pub(crate) struct Evidence<'a> {
     pub(crate) end: Duration,
 }
 
-impl Evidence<'_> {
-    pub(crate) fn judge(&self) -> Verdict {
-        let mut verdict = Verdict::default();
+impl Observed<'_> {
+    pub(crate) fn check(&self) -> Findings {
+        let mut findings = Findings::default();
         for (number, family) in self.families.iter().enumerate() {
             if family.redemptions.is_empty() && !self.stored.contains_key(&number) {
                 continue;
             }
-            if let Err(why) = self.judge_family(number, family, &mut verdict) {
+            if let Err(why) = self.check_family(number, family, &mut findings) {
                 let name = family.profile.name();
                 let text = format!("{name}, family {number}: {why}\n  {}", shown(family));
-                verdict.violations.push(text);
+                findings.violations.push(text);
             }
         }
-        verdict
+        findings
     }
 
-    fn judge_family(
+    fn check_family(
         &self,
         number: usize,
         family: &Family,
-        verdict: &mut Verdict,
+        findings: &mut Findings,
     ) -> Result<(), String> {
         let place = Profile::ALL.iter().position(|it| *it == family.profile);
-        let row = verdict.rows.entry(place.unwrap_or_default()).or_default();
+        let row = findings.rows.entry(place.unwrap_or_default()).or_default();
         row.families += 1;
         row.refreshes += family.redemptions.iter().filter(|it| it.accepted).count();
         let mut lost = None;
@@ -131,8 +131,10 @@ impl Evidence<'_> {
                     .iter()
                     .position(|token| *token == stored.refresh);
                 let spent = spent.and_then(|number| family.first(number));
-                // Its claim has not ended yet: nobody has tried the token again.
-                if spent.and_then(|it| self.excuse(it, self.end)) == Some(Cause::KillAndRestart) {
+                // Its claim has not ended yet: no replica has tried the token again.
+                if spent.and_then(|it| self.cause_within(it, self.end))
+                    == Some(Cause::KillAndRestart)
+                {
                     *row.lost.entry(Cause::KillAndRestart).or_default() += 1;
                     return Ok(());
                 }
@@ -148,35 +150,38 @@ impl Evidence<'_> {
         let Some(before) = earlier.find(|it| it.number == again.number) else {
             return Err("a token was refused that had never been good".to_owned());
         };
-        let cause = self.excuse(before, again.at);
+        let cause = self.cause_within(before, again.at);
         cause.ok_or_else(|| format!("token {} came again without a cause", again.number))
     }
 
     /// Says why what a token was redeemed for may not have been stored, by some time.
-    fn excuse(&self, before: &Redemption, by: Duration) -> Option<Cause> {
+    fn cause_within(&self, before: &Redemption, by: Duration) -> Option<Cause> {
         if before.delivery == Delivery::Lost {
             return Some(Cause::LostAnswer);
         }
         let from = before.at.saturating_sub(SLACK);
         let until = before.answered_at.unwrap_or(self.end) + COMMIT_TIME;
-        let in_time = |blow: &Blow| blow.from <= until && blow.until >= from && blow.from <= by;
+        let in_time = |incident: &Incident| {
+            incident.from <= until && incident.until >= from && incident.from <= by
+        };
         // A kill of another replica explains nothing.
-        let hit = |blow: &Blow| {
-            blow.replica
+        let hit = |incident: &Incident| {
+            incident
+                .replica
                 .is_none_or(|it| before.replica.is_none_or(|by| by == it))
         };
-        let in_reach = |blow: &&Blow| in_time(blow) && hit(blow);
-        // A kill is what others can make good; the rest is an excuse only where there was none.
-        let blow = self
-            .blows
+        let in_reach = |incident: &&Incident| in_time(incident) && hit(incident);
+        // After a kill others can recover the token; the other causes count only where there was none.
+        let incident = self
+            .incidents
             .iter()
             .filter(in_reach)
             .min_by_key(|it| it.cause)?;
         // Between the claim and what a survivor would have needed.
-        let span = from.saturating_sub(TAKE_OVER)..=blow.from + TAKE_OVER;
+        let span = from.saturating_sub(TAKE_OVER)..=incident.from + TAKE_OVER;
         let restarted = self.restarts.iter().any(|at| span.contains(at));
-        Some(match blow.cause {
-            Cause::Kill if restarted => Cause::KillAndRestart,
+        Some(match incident.cause {
+            Cause::Kill | Cause::Vanished if restarted => Cause::KillAndRestart,
             cause => cause,
         })
     }
@@ -213,6 +218,47 @@ impl Evidence<'_> {
             )),
         }
     }
+}
+
+/// Checks the calls that failed because the wrapping key could not be used, by when they began and
+/// their status: only while it could not, and in a way that tells the client to try again.
+pub(crate) fn calls_without_key(
+    calls: &[(Duration, u16)],
+    absences: &[(Duration, Duration)],
+) -> Vec<String> {
+    let is_explained = |at: Duration| {
+        // One that was already waiting when the key went away, or began before it was back.
+        let covers = |(from, until): &(Duration, Duration)| {
+            at + KEY_ERROR_AFTER >= *from && at <= *until + SLACK
+        };
+        absences.iter().any(covers)
+    };
+    let wrong = calls.iter().filter_map(|(at, status)| {
+        let at_second = at.as_secs_f32();
+        if !is_explained(*at) {
+            Some(format!(
+                "a call at {at_second:.1} s had no wrapping key, which was there"
+            ))
+        } else if *status != 503 {
+            let text = format!("a call at {at_second:.1} s without a wrapping key got {status}");
+            Some(text)
+        } else {
+            None
+        }
+    });
+    wrong.collect()
+}
+
+/// Checks how long the claims of hosts that vanished had no living owner.
+pub(crate) fn late_take_overs(take_overs: &[Duration]) -> Vec<String> {
+    let late = take_overs
+        .iter()
+        .filter(|took| **took > VANISHED_HOST_FOUND_WITHIN);
+    let text = |took: &Duration| {
+        let seconds = took.as_secs_f32();
+        format!("claims of a host that vanished were taken over after {seconds:.1} s")
+    };
+    late.map(text).collect()
 }
 
 /// Returns what came again after it was accepted, or was refused.

@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::PermissionsExt as _;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use keyway_testkit::{Folder, PostgresServer, free_port};
 use rustix::process::Signal;
-use serde_json::json;
 
+use crate::config;
 use crate::families::Profile;
-use crate::trap::kill;
+use crate::kill_trigger::kill;
+use crate::namespaces::{Link, SmallDisk};
+use crate::timeouts::READY_TIMEOUT;
 use crate::upstream::World;
 
 /// All processes of the storm but its own.
@@ -29,14 +30,21 @@ pub(crate) struct Cluster {
     primary_is: usize,
     pub(crate) replicas: Vec<Replica>,
     proxy: Option<Child>,
+    /// Where [`ON_SMALL_DISK`] has its folder; `None` if the machine refuses that.
+    pub(crate) disk: Option<SmallDisk>,
+    /// The host of [`BEHIND_LINK`]; `None` if the machine refuses that.
+    pub(crate) link: Option<Link>,
+    link_proxy: Option<Child>,
+    /// What this machine refuses, and why.
+    pub(crate) left_out: Vec<String>,
 }
 
-/// Ports that configurations name before anybody listens.
+/// Ports that configurations name before anything listens there.
 pub(crate) struct Ports {
     pub(crate) public: u16,
-    database: u16,
-    servers: [u16; 2],
-    replicas: [u16; REPLICAS],
+    pub(crate) database: u16,
+    pub(crate) servers: [u16; 2],
+    pub(crate) replicas: [u16; REPLICAS],
 }
 
 impl Ports {
@@ -66,7 +74,13 @@ impl Cluster {
     pub(crate) fn prepare(program: &Path, ports: Ports, world: &World) -> Self {
         let primary = PostgresServer::start_on(ports.servers[0]);
         primary.sql("postgres", "CREATE DATABASE storm OWNER keyway");
-        let folder = folder(&ports, world);
+        let mut left_out = Vec::new();
+        let mut refused = |what: &str, why: String| left_out.push(format!("{what} ({why})"));
+        let link = Link::new().map_err(|why| refused("a link that is cut", why));
+        let link = link.ok();
+        let folder = config::folder(&ports, world, link.is_some());
+        let disk = SmallDisk::new(&folder.at(&format!("home{ON_SMALL_DISK}/keyway")));
+        let disk = disk.map_err(|why| refused("a full disk under the journal", why));
         Self {
             folder,
             program: program.canonicalize().expect("the program"),
@@ -76,6 +90,10 @@ impl Cluster {
             primary_is: 0,
             replicas: Vec::new(),
             proxy: None,
+            disk: disk.ok(),
+            link,
+            link_proxy: None,
+            left_out,
         }
     }
 
@@ -83,10 +101,9 @@ impl Cluster {
     pub(crate) fn start(&mut self, world: &World) {
         self.standby = Some(self.primary.standby_on(self.ports.servers[1]));
         self.proxy = Some(self.haproxy());
+        self.link_proxy = self.link.as_ref().map(|link| self.link_proxy(link));
         let database = ("127.0.0.1", self.ports.database);
-        keyway_testkit::eventually("haproxy listens", || {
-            std::net::TcpStream::connect(database).is_ok()
-        });
+        keyway_testkit::eventually("haproxy listens", || TcpStream::connect(database).is_ok());
         for number in 0..REPLICAS {
             self.replicas.push(Replica {
                 child: None,
@@ -117,8 +134,8 @@ impl Cluster {
         self.ports.public
     }
 
-    /// Signs in to each server by hand of the product itself, into the database; what is stored then is
-    /// the pattern for all people.
+    /// Signs in to each server with the product itself, into the database; what is stored then is
+    /// copied for all people.
     pub(crate) fn sign_in_once(&self) {
         for number in 0..Profile::ALL.len() {
             let server = format!("s{number}");
@@ -134,11 +151,21 @@ impl Cluster {
     }
 
     fn keyway(&self, home: &str) -> Command {
-        self.keyway_by(&self.program, home)
+        self.at_home(Command::new(&self.program), home)
     }
 
-    fn keyway_by(&self, program: &Path, home: &str) -> Command {
-        let mut command = Command::new(program);
+    /// Returns the command of a replica, inside of the namespaces that it has.
+    fn replica(&self, number: usize) -> Command {
+        let place = self.folder.at("p");
+        let command = match (number, &self.disk, &self.link) {
+            (ON_SMALL_DISK, Some(disk), _) => disk.command(&self.program, &place),
+            (BEHIND_LINK, _, Some(link)) => link.command(&self.program, &place),
+            _ => Command::new(&self.program),
+        };
+        self.at_home(command, &format!("home{number}"))
+    }
+
+    fn at_home(&self, mut command: Command, home: &str) -> Command {
         let home = self.folder.at(home);
         command
             .current_dir(self.folder.at("p"))
@@ -158,9 +185,15 @@ impl Cluster {
             .append(true)
             .open(self.log_path(number))
             .expect("a log");
-        let listen = format!("127.0.0.1:{}", self.ports.replicas[number]);
+        let is_linked = number == BEHIND_LINK && self.link.is_some();
+        let own = if is_linked {
+            Link::LOOPBACK
+        } else {
+            "127.0.0.1"
+        };
+        let listen = format!("{own}:{}", self.ports.replicas[number]);
         let clock = self.replicas[number].clock.take();
-        let mut command = self.keyway(&format!("home{number}"));
+        let mut command = self.replica(number);
         if let Some(offset) = clock {
             command.env("LD_PRELOAD", FAKETIME).env("FAKETIME", offset);
             // Only the clock on the wall is wrong: timers of a machine whose clock was set run on.
@@ -172,8 +205,9 @@ impl Cluster {
             .stderr(log)
             .spawn()
             .expect("keyway");
-        let process = (child.id(), IpAddr::V4(Ipv4Addr::LOCALHOST));
-        world.trap.runs(number, Some(process));
+        let address = self.hosts()[number].parse().expect("an address");
+        let process: (u32, IpAddr) = (child.id(), address);
+        world.kill_trigger.runs(number, Some(process));
         self.replicas[number].child = Some(child);
     }
 
@@ -187,8 +221,51 @@ impl Cluster {
     pub(crate) fn reap(&mut self, number: usize, world: &World) -> Option<bool> {
         let mut child = self.replicas[number].child.take()?;
         let status = child.wait().expect("its end");
-        world.trap.runs(number, None);
+        world.kill_trigger.runs(number, None);
         Some(status.success())
+    }
+
+    /// Ends everything on the host behind the link, whose packets reach nothing any more.
+    pub(crate) fn kill_host(&mut self) {
+        self.signal(BEHIND_LINK, Signal::KILL);
+        if let Some(mut proxy) = self.link_proxy.take() {
+            proxy.kill().expect("a process of ours");
+            proxy.wait().expect("its end");
+        }
+    }
+
+    /// Makes another host in place of the one that vanished, at the same address.
+    pub(crate) fn replace_host(&mut self) {
+        // The old link first: it has the name and the address.
+        self.link = None;
+        self.link = Some(Link::new().expect("a host like the first"));
+        self.link_proxy = self.link.as_ref().map(|link| self.link_proxy(link));
+    }
+
+    /// Returns the owner of the claims of the replica behind the link.
+    pub(crate) fn owner_behind_link(&self) -> Option<String> {
+        let address = self.link.as_ref()?.there();
+        let owner = self.sql(&format!(
+            "SELECT (l.classid::bigint << 32) | l.objid::bigint
+             FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+             WHERE l.locktype = 'advisory' AND l.granted AND a.client_addr = '{address}' LIMIT 1"
+        ));
+        (!owner.is_empty()).then_some(owner)
+    }
+
+    /// Tells whether the process of a replica is over, or is about to be.
+    pub(crate) fn has_ended(&mut self, number: usize) -> bool {
+        let child = self.replicas[number].child.as_mut();
+        child.is_some_and(|child| {
+            // A process that was killed a moment ago is waited for.
+            for _ in 0..20 {
+                if matches!(child.try_wait(), Ok(Some(_))) {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            false
+        })
     }
 
     /// Returns the replicas that ended by themselves.
@@ -215,11 +292,13 @@ impl Cluster {
 
     fn is_ready(&self, number: usize) -> bool {
         let port = self.ports.replicas[number];
-        let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", port)) else {
+        let address = format!("{}:{port}", self.hosts()[number]);
+        let address: SocketAddr = address.parse().expect("an address");
+        let Ok(mut stream) = TcpStream::connect_timeout(&address, READY_TIMEOUT) else {
             return false;
         };
-        let patience = Some(Duration::from_secs(2));
-        stream.set_read_timeout(patience).expect("a time-out");
+        let timeout = Some(READY_TIMEOUT);
+        stream.set_read_timeout(timeout).expect("a time-out");
         let request =
             format!("GET /readyz HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
         let mut answer = String::new();
@@ -238,45 +317,41 @@ impl Cluster {
     }
 
     fn haproxy(&self) -> Child {
-        let ports = &self.ports;
-        let socket = self.folder.at("haproxy.sock");
-        let mut text = format!(
-            "global\n maxconn 8000\n stats socket {} level admin\n\
-             defaults\n timeout connect 2s\n timeout client 150s\n timeout server 150s\n\
-             frontend people\n mode http\n bind 127.0.0.1:{}\n default_backend replicas\n\
-             backend replicas\n mode http\n balance random\n option httpchk\n option redispatch\n\
-             \x20retries 3\n http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host 127.0.0.1:{}\n",
-            socket.display(),
-            ports.public,
-            ports.public
-        );
-        for (number, port) in ports.replicas.iter().enumerate() {
-            text +=
-                &format!(" server r{number} 127.0.0.1:{port} check inter 300ms fall 1 rise 1\n");
-        }
-        text += &format!(
-            "listen database\n mode tcp\n retries 0\n bind 127.0.0.1:{}\n",
-            ports.database
-        );
-        for (number, port) in ports.servers.iter().enumerate() {
-            let disabled = if number == self.primary_is {
-                ""
-            } else {
-                " disabled"
-            };
-            text += &format!(" server d{number} 127.0.0.1:{port}{disabled}\n");
-        }
+        let text = config::proxy(&self.folder, &self.ports, self.primary_is, &self.hosts());
         self.folder.put("haproxy.cfg", text);
-        let log = File::create(self.folder.at("haproxy.log")).expect("a log");
-        Command::new("/usr/sbin/haproxy")
+        self.start_haproxy(Command::new(HAPROXY), "haproxy")
+    }
+
+    /// Starts the proxy that lets calls in to the host behind the link.
+    fn link_proxy(&self, link: &Link) -> Child {
+        let text = config::link_proxy(link, self.ports.replicas[BEHIND_LINK]);
+        self.folder.put("link-proxy.cfg", text);
+        let command = link.command(Path::new(HAPROXY), Path::new("/"));
+        self.start_haproxy(command, "link-proxy")
+    }
+
+    fn start_haproxy(&self, mut command: Command, name: &str) -> Child {
+        let log = self.folder.at(&format!("{name}.log"));
+        let log = File::options().create(true).append(true).open(log);
+        let log = log.expect("a log");
+        command
             .arg("-f")
-            .arg(self.folder.at("haproxy.cfg"))
+            .arg(self.folder.at(&format!("{name}.cfg")))
             .args(["-db", "-q"])
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
             .spawn()
             .expect("haproxy, of the Debian package of that name")
+    }
+
+    /// Returns the addresses of the replicas' hosts.
+    fn hosts(&self) -> [String; REPLICAS] {
+        let here = || "127.0.0.1".to_owned();
+        std::array::from_fn(|number| match &self.link {
+            Some(link) if number == BEHIND_LINK => link.there(),
+            _ => here(),
+        })
     }
 
     /// Tells the proxy what to do.
@@ -300,7 +375,7 @@ impl Cluster {
              enable server database/d{new}"
         ));
         self.primary_is = new;
-        // The old one is gone for good, with its folder.
+        // The old one is removed, with its folder.
         self.primary = standby;
     }
 
@@ -314,56 +389,18 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         let replicas = self.replicas.iter_mut().filter_map(|it| it.child.as_mut());
-        for child in replicas.chain(&mut self.proxy) {
+        for child in replicas.chain(&mut self.proxy).chain(&mut self.link_proxy) {
             drop(child.kill());
             drop(child.wait());
         }
     }
 }
 
-fn folder(ports: &Ports, world: &World) -> Folder {
-    let entries: serde_json::Map<_, _> = world
-        .ports
-        .iter()
-        .enumerate()
-        .map(|(number, port)| {
-            let url = format!("http://127.0.0.1:{port}/mcp");
-            (format!("s{number}"), json!({ "type": "http", "url": url }))
-        })
-        .collect();
-    let issuer = &world.issuer.name;
-    let config = format!(
-        "[vault]\naddress = \"postgres://keyway@127.0.0.1:{}/storm\"\nkey_command = \"echo {}\"\n\
-         [gateway]\npublic_url = \"{}\"\n\
-         [gateway.people]\nissuers = [\"{issuer}\"]\nalgorithms = [\"ES256\"]\nscopes = [\"mcp\"]\n",
-        ports.database,
-        KEY,
-        ports.address()
-    );
-    // Before the proxy stands, the first sign-ins go straight to the database.
-    let direct = config.replace(
-        &format!("127.0.0.1:{}/", ports.database),
-        &format!("127.0.0.1:{}/", ports.servers[0]),
-    );
-    let browser = "#!/bin/sh\nexec curl -sSL -o /dev/null \"$1\"\n";
-    let mut folder = Folder::new()
-        .file("p/.mcp.json", json!(entries).to_string())
-        .executable("browser", browser);
-    let homes = (0..REPLICAS).map(|number| (format!("home{number}"), &config));
-    for (home, config) in homes.chain([("home".to_owned(), &direct)]) {
-        folder = folder
-            .file(&format!("{home}/keyway/config/config.toml"), config)
-            .mode(&format!("{home}/keyway"), 0o700)
-            .mode(&format!("{home}/keyway/config"), 0o700)
-            .file(&format!("{home}/tmp/here"), "");
-    }
-    let path = folder.path().to_owned();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
-    folder
-}
-
 /// How many replicas there are.
 pub(crate) const REPLICAS: usize = 3;
-/// The wrapping key of all.
-pub(crate) const KEY: &str = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a";
+/// The replica whose folder is on a small disk.
+pub(crate) const ON_SMALL_DISK: usize = 1;
+/// The replica on a host of its own.
+pub(crate) const BEHIND_LINK: usize = 2;
+const HAPROXY: &str = "/usr/sbin/haproxy";
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";

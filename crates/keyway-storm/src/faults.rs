@@ -1,15 +1,17 @@
 //! What is done to replicas and databases, one after the other and some at once, as the seed says.
 
+mod outages;
+
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::checker::{Blow, Cause};
+use crate::checker::{Cause, Incident};
 use crate::cluster::{Cluster, REPLICAS};
+use crate::kill_trigger::{Killed, Point};
 use crate::seed::Seed;
-use crate::trap::{Point, Sprung};
 use crate::upstream::World;
 
 /// Something that is done.
@@ -29,10 +31,18 @@ pub(crate) enum Fault {
     FailOver,
     /// A replica is started again whose clock is ahead, or behind, by an hour.
     Clock,
+    /// What holds the wrapping key does not answer, and a replica is started meanwhile.
+    WrapperAway,
+    /// An answer arrives that neither the database nor the full disk below the journal can keep.
+    FullDisk,
+    /// The link of a replica's host is cut for a while.
+    CutLink,
+    /// The host of a replica vanishes, without a packet that says so.
+    VanishHost,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Kill(0),
         Self::Kill(1),
         Self::Kill(2),
@@ -44,6 +54,10 @@ impl Fault {
         Self::RestartDatabase,
         Self::FailOver,
         Self::Clock,
+        Self::WrapperAway,
+        Self::FullDisk,
+        Self::CutLink,
+        Self::VanishHost,
     ];
 
     pub(crate) fn name(self) -> String {
@@ -55,6 +69,19 @@ impl Fault {
             Self::RestartDatabase => "database restarted (immediate)".to_owned(),
             Self::FailOver => "failover to the standby".to_owned(),
             Self::Clock => "clock of a replica ±1 h".to_owned(),
+            Self::WrapperAway => "key wrapper away".to_owned(),
+            Self::FullDisk => "full disk while the database is away".to_owned(),
+            Self::CutLink => "link of a host cut".to_owned(),
+            Self::VanishHost => "host vanished".to_owned(),
+        }
+    }
+
+    /// Whether this machine can do it.
+    const fn is_possible(self, cluster: &Cluster) -> bool {
+        match self {
+            Self::FullDisk => cluster.disk.is_some(),
+            Self::CutLink | Self::VanishHost => cluster.link.is_some(),
+            _ => true,
         }
     }
 }
@@ -62,21 +89,27 @@ impl Fault {
 /// What was done, and how often.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
-    pub(crate) blows: Vec<Blow>,
+    pub(crate) incidents: Vec<Incident>,
     /// When the database was restarted or replaced.
     pub(crate) restarts: Vec<Duration>,
     pub(crate) counts: std::collections::BTreeMap<Fault, usize>,
-    /// Replicas that ended although nobody had killed them.
-    pub(crate) surprises: Vec<String>,
+    /// When the wrapping key could not be used.
+    pub(crate) key_absences: Vec<(Duration, Duration)>,
+    /// How many answers arrived that only memory could keep.
+    pub(crate) kept_in_memory: usize,
+    /// How long it took until the claims of hosts that vanished had other owners.
+    pub(crate) take_overs: Vec<Duration>,
+    /// What must not happen, whatever the journals say, such as a replica that ends by itself.
+    pub(crate) unexpected: Vec<String>,
     /// How long it took from a fault to a state in which all replicas are ready.
     pub(crate) worst_recovery: Duration,
 }
 
-/// The part of the storm that does something.
+/// Does one thing after the other.
 pub(crate) struct Faults<'a> {
     pub(crate) cluster: &'a mut Cluster,
     pub(crate) world: &'a World,
-    pub(crate) sprung: UnboundedReceiver<Sprung>,
+    pub(crate) kills: UnboundedReceiver<Killed>,
     pub(crate) seed: Seed,
     /// How long a replica is stopped at most.
     pub(crate) longest_stop: Duration,
@@ -91,24 +124,30 @@ impl Faults<'_> {
         while Instant::now() < until {
             if left.is_empty() {
                 left = only.unwrap_or(&Fault::ALL).to_vec();
+                left.retain(|fault| fault.is_possible(self.cluster));
+            }
+            if left.is_empty() {
+                return;
             }
             let fault = left.swap_remove(self.seed.below(left.len()));
             let at = self.world.now().as_secs_f32();
             println!("{at:6.1} s: {}", fault.name());
             *self.done.counts.entry(fault).or_default() += 1;
-            // Some with another one in the middle: a replica dies while the database is away.
-            let is_mixed = !matches!(fault, Fault::Kill(_)) && self.seed.below(3) == 0;
+            // Some with another one in the middle: a replica dies while the database is away. Not
+            // where a host vanishes: its processes may die as well, and then that explains nothing.
+            let is_alone = matches!(fault, Fault::Kill(_) | Fault::CutLink | Fault::VanishHost);
+            let is_mixed = !is_alone && self.seed.below(3) == 0;
             if is_mixed {
                 let point = self.seed.below(Point::ALL.len() - 1);
                 println!("          and {}", Fault::Kill(point).name());
                 *self.done.counts.entry(Fault::Kill(point)).or_default() += 1;
-                self.world.trap.arm(Point::ALL.get(point).copied());
+                self.world.kill_trigger.arm(Point::ALL.get(point).copied());
             }
-            self.inflict(fault);
+            self.apply(fault);
             if is_mixed {
-                self.bury(Duration::from_secs(5));
+                self.restart_killed(Duration::from_secs(5));
             }
-            self.watch();
+            self.restart_ended();
             let began = Instant::now();
             for number in 0..REPLICAS {
                 if !self.cluster.becomes_ready(number, Duration::from_secs(60)) {
@@ -118,7 +157,7 @@ impl Faults<'_> {
                         "replica {number} is not ready a minute after: {}\n{tail}",
                         fault.name()
                     );
-                    self.done.surprises.push(text);
+                    self.done.unexpected.push(text);
                 }
             }
             self.done.worst_recovery = self.done.worst_recovery.max(began.elapsed());
@@ -126,7 +165,7 @@ impl Faults<'_> {
         }
     }
 
-    fn inflict(&mut self, fault: Fault) {
+    fn apply(&mut self, fault: Fault) {
         match fault {
             Fault::Kill(point) => self.kill(Point::ALL[point]),
             Fault::Stop => {
@@ -159,23 +198,28 @@ impl Faults<'_> {
             Fault::FailOver => self.fail_over(),
             Fault::Clock => {
                 let replica = self.seed.below(REPLICAS);
-                let offset = if self.seed.below(2) == 0 {
-                    "+1h"
-                } else {
-                    "-1h"
-                };
+                let is_ahead = self.seed.below(2) == 0;
+                let offset = if is_ahead { "+1h" } else { "-1h" };
                 println!("          replica {replica}, {offset}");
-                self.cluster.signal(replica, Signal::TERM);
-                let ended = self.cluster.reap(replica, self.world);
-                if ended != Some(true) && ended.is_some() {
-                    self.done
-                        .surprises
-                        .push(format!("replica {replica} failed at its end"));
-                }
                 self.cluster.replicas[replica].clock = Some(offset);
-                self.cluster.start_replica(replica, self.world);
+                self.restart(replica);
             }
+            Fault::WrapperAway => self.wrapper_away(),
+            Fault::FullDisk => self.full_disk(),
+            Fault::CutLink => self.cut_link(),
+            Fault::VanishHost => self.vanish_host(),
         }
+    }
+
+    /// Ends a replica by SIGTERM and starts it again.
+    fn restart(&mut self, replica: usize) {
+        self.cluster.signal(replica, Signal::TERM);
+        let ended = self.cluster.reap(replica, self.world);
+        if ended == Some(false) && self.kills.is_empty() {
+            let text = format!("replica {replica} failed at its end");
+            self.done.unexpected.push(text);
+        }
+        self.cluster.start_replica(replica, self.world);
     }
 
     fn end_sessions(&self, which: &str) {
@@ -191,27 +235,27 @@ impl Faults<'_> {
             let replica = self.seed.below(REPLICAS);
             let at = self.world.now();
             if self.cluster.signal(replica, Signal::KILL) {
-                self.died(Sprung { replica, at });
+                self.start_again(Killed { replica, at });
             }
             return;
         }
-        self.world.trap.arm(Some(point));
-        self.bury(Duration::from_secs(10));
+        self.world.kill_trigger.arm(Some(point));
+        self.restart_killed(Duration::from_secs(10));
     }
 
-    /// Waits for the replica that the trap kills, and starts it again.
-    fn bury(&mut self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    /// Waits for the replica that the trigger kills, and starts it again.
+    fn restart_killed(&mut self, within: Duration) {
+        let deadline = Instant::now() + within;
         loop {
-            if let Ok(sprung) = self.sprung.try_recv() {
-                return self.died(sprung);
+            if let Ok(killed) = self.kills.try_recv() {
+                return self.start_again(killed);
             }
             if Instant::now() > deadline {
-                self.world.trap.arm(None);
-                // It may have been sprung in this very moment.
+                self.world.kill_trigger.arm(None);
+                // It may have killed one in this very moment.
                 sleep(Duration::from_millis(50));
-                if let Ok(sprung) = self.sprung.try_recv() {
-                    self.died(sprung);
+                if let Ok(killed) = self.kills.try_recv() {
+                    self.start_again(killed);
                 }
                 return;
             }
@@ -219,16 +263,18 @@ impl Faults<'_> {
         }
     }
 
-    fn died(&mut self, sprung: Sprung) {
-        self.done.blows.push(Blow {
+    fn start_again(&mut self, killed: Killed) {
+        self.done.incidents.push(Incident {
             cause: Cause::Kill,
-            replica: Some(sprung.replica),
-            from: sprung.at,
-            until: sprung.at,
+            replica: Some(killed.replica),
+            from: killed.at,
+            until: killed.at,
         });
-        self.cluster.reap(sprung.replica, self.world);
-        sleep(Duration::from_millis(self.seed.next() % 3_000));
-        self.cluster.start_replica(sprung.replica, self.world);
+        if self.cluster.has_ended(killed.replica) {
+            self.cluster.reap(killed.replica, self.world);
+            sleep(Duration::from_millis(self.seed.next() % 3_000));
+            self.cluster.start_replica(killed.replica, self.world);
+        }
     }
 
     fn fail_over(&mut self) {
@@ -242,13 +288,13 @@ impl Faults<'_> {
             standby.sql("postgres", &format!("{has}{end}'")) == "t"
         });
         let from = self.world.now();
-        // It follows no more: what is committed from now on it lacks.
+        // It does not follow any more, and lacks what is committed from now on.
         standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
         standby.sql("postgres", "SELECT pg_reload_conf()");
         sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
         self.cluster.fail_over();
         self.done.restarts.push(self.world.now());
-        self.done.blows.push(Blow {
+        self.done.incidents.push(Incident {
             cause: Cause::Failover,
             replica: None,
             from,
@@ -259,14 +305,14 @@ impl Faults<'_> {
         self.cluster.add_standby();
     }
 
-    /// Notes who ended by himself, and starts him again.
-    fn watch(&mut self) {
+    /// Notes which replicas ended by themselves, and starts them again.
+    fn restart_ended(&mut self) {
         for number in self.cluster.ended() {
             self.cluster.reap(number, self.world);
             let log = self.cluster.log(number);
             let tail = log.get(log.len().saturating_sub(800)..).unwrap_or_default();
             self.done
-                .surprises
+                .unexpected
                 .push(format!("replica {number} ended by itself:\n{tail}"));
             self.cluster.start_replica(number, self.world);
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::http::{self, Reply};
 use crate::people::SignIn;
 use crate::seed::Seed;
-use crate::timeouts::PATIENCE;
+use crate::timeouts::CALL_TIMEOUT;
 use crate::upstream::{World, page};
 
 /// What came of the calls.
@@ -21,7 +21,7 @@ pub(crate) struct Load {
     pub(crate) under_way: AtomicUsize,
     /// Relaxed: a figure.
     pub(crate) answered: AtomicUsize,
-    /// Relaxed: a wish that is seen soon.
+    /// Relaxed: it is enough that people see it soon.
     pub(crate) stops: AtomicBool,
     /// Held for one entry each.
     notes: Mutex<Notes>,
@@ -31,12 +31,14 @@ pub(crate) struct Load {
 pub(crate) struct Notes {
     /// How calls failed.
     pub(crate) failures: BTreeMap<String, usize>,
-    /// Answers of somebody else's page; there must be none.
+    /// Answers with another person's page; there must be none.
     pub(crate) foreign: Vec<String>,
-    /// Who was asked to sign in, and when for the first time; by family.
+    /// When a person was asked to sign in for the first time; by family.
     pub(crate) asked: HashMap<usize, Duration>,
     /// How long calls took that were answered.
     pub(crate) times: Vec<Duration>,
+    /// When a call began that failed because the wrapping key could not be used, and with which status.
+    pub(crate) without_key: Vec<(Duration, u16)>,
 }
 
 /// What an answer is.
@@ -74,8 +76,8 @@ impl Load {
                 return;
             }
             self.under_way.fetch_add(1, Ordering::Relaxed);
-            let asked_at = Instant::now();
-            let reply = tokio::time::timeout(PATIENCE, call(self.port, &token, sign_in)).await;
+            let (asked_at, began) = (Instant::now(), self.world.now());
+            let reply = tokio::time::timeout(CALL_TIMEOUT, call(self.port, &token, sign_in)).await;
             self.under_way.fetch_sub(1, Ordering::Relaxed);
             let kind = match &reply {
                 Err(_) => Kind::Failed("no answer".to_owned()),
@@ -84,6 +86,11 @@ impl Load {
             };
             pause = Duration::from_millis(1_000 + seed.next() % 1_000);
             let mut notes = self.notes();
+            if let Ok(Ok(reply)) = &reply
+                && reply.body.contains(NO_KEY)
+            {
+                notes.without_key.push((began, reply.status));
+            }
             match kind {
                 Kind::Page => {
                     self.answered.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +104,7 @@ impl Load {
                         .push(format!("{sign_in:?}: {}", text.unwrap_or_default()));
                 }
                 Kind::SignIn => {
-                    // Nobody signs in again: whatever is asked for here is a sign-in that was lost.
+                    // No person signs in again: each that is asked to has lost a sign-in.
                     notes
                         .asked
                         .entry(sign_in.family)
@@ -154,7 +161,7 @@ fn kind(reply: &Reply, sign_in: SignIn) -> Kind {
     }
     let code = reply.body.split("\"code\":\"").nth(1);
     let code = code.and_then(|rest| rest.split('"').next());
-    // Without one it is the proxy that speaks, or somebody unexpected.
+    // Without one it is the answer of the proxy, or of something unexpected.
     let said = || {
         reply
             .body
@@ -165,6 +172,9 @@ fn kind(reply: &Reply, sign_in: SignIn) -> Kind {
     let code = code.map_or_else(said, str::to_owned);
     Kind::Failed(format!("{} {code}", reply.status))
 }
+
+/// What a gateway says of a wrapping key that does not answer.
+const NO_KEY: &str = "the wrapping key cannot be used";
 
 #[cfg(test)]
 mod tests {

@@ -3,33 +3,38 @@
 //! ```text
 //!  people ─▶ haproxy ─▶ keyway serve ×3 ─▶ haproxy ─▶ PostgreSQL ⇢ standby
 //!    (load)                  │
+//!                            ├─▶ holder of the wrapping key (transit)
 //!                            └─▶ MCP and authorization servers of eight profiles (upstream), journal
 //!                                                                      (families) ─▶ checker
 //! ```
 //!
-//! Servers, people and checker are in this process; everything else are the real programs. See
-//! `docs/postgres.md` for what it found.
+//! Servers, people and checker are in this process, with the holder of the wrapping key (transit);
+//! everything else are the real programs. One replica has its folder on a small disk, and one is on a
+//! host of its own whose link can be cut (namespaces). See `docs/postgres.md` for what it found.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a storm that cannot go on must stop, and it starts programs"
+    reason = "a storm that cannot continue must stop, and it starts programs"
 )]
 
 mod checker;
 mod cluster;
+mod config;
 mod families;
 mod faults;
 mod http;
 mod issuer;
+mod kill_trigger;
 mod load;
+mod namespaces;
 mod people;
 mod report;
 mod seed;
 mod timeouts;
-mod trap;
+mod transit;
 mod upstream;
 
 use std::collections::HashMap;
@@ -43,14 +48,15 @@ use clap::Parser as _;
 use keyway_store::{GrantKey, GrantState, GrantStore as _};
 use tokio::runtime::Runtime;
 
-use crate::checker::{Evidence, Stored};
+use crate::checker::{Observed, Stored};
 use crate::cluster::{Cluster, Ports};
 use crate::faults::{Done, Faults};
+use crate::kill_trigger::KillTrigger;
 use crate::load::Load;
 use crate::people::SignIn;
+use crate::report::Outcome;
 use crate::seed::Seed;
-use crate::trap::Trap;
-use crate::upstream::{NOBODY, World};
+use crate::upstream::{TEMPLATE, World};
 
 /// How it is run.
 #[derive(Debug, clap::Parser)]
@@ -60,7 +66,7 @@ struct Options {
     /// For how long things fail
     #[arg(long, default_value_t = 90)]
     seconds: u64,
-    /// What decides what happens when
+    /// The number that decides what happens when
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many people have three sign-ins each
@@ -82,15 +88,15 @@ fn main() -> ExitCode {
     let runtime = Runtime::new().expect("a runtime");
     let began = Instant::now();
     println!("seed {}", options.seed);
-    let (sprung, springs) = tokio::sync::mpsc::unbounded_channel();
+    let (kills_sender, kills) = tokio::sync::mpsc::unbounded_channel();
     let ports = Ports::free();
     let seed = Seed(options.seed);
     let public = ports.address();
-    let world = World::start(&public, Trap::new(sprung), seed.clone());
+    let world = World::start(&public, KillTrigger::new(kills_sender), seed.clone());
     let world = runtime.block_on(world).expect("ports");
     let mut cluster = Cluster::prepare(&options.program, ports, &world);
     cluster.sign_in_once();
-    let store = people::store(&cluster.direct());
+    let store = people::store(&cluster.direct(), &world);
     let (sign_ins, keys) = people::store_all(&store, &world, options.people);
     drop(store);
     let (count, took) = (sign_ins.len(), began.elapsed().as_secs_f32());
@@ -101,8 +107,8 @@ fn main() -> ExitCode {
     cluster.start(&world);
 
     let load = Load::new(Arc::clone(&world), cluster.public());
-    let crowd = Crowd::gather(&load, sign_ins, seed.clone());
-    let active = crowd.start(&runtime, options.active);
+    let in_use = ActiveSignIns::choose(&load, sign_ins, seed.clone());
+    let active = in_use.start(&runtime, options.active);
     let storm = Storm {
         options: &options,
         world: &world,
@@ -113,7 +119,7 @@ fn main() -> ExitCode {
     let mut faults = Faults {
         cluster: &mut cluster,
         world: &world,
-        sprung: springs,
+        kills,
         seed: Seed(options.seed ^ 0xf00d),
         longest_stop: Duration::from_secs(options.longest_stop),
         done: Done::default(),
@@ -129,19 +135,27 @@ fn main() -> ExitCode {
     let seconds = from.0.elapsed();
     world.lose_answers(false);
     let open = storm.settle(&cluster);
-    let evidence = storm.gather(&cluster, &active, &keys);
-    report::print(&storm, &done, (refreshes, seconds), &evidence, &open)
+    let collected = storm.collect(&cluster, &active, &keys);
+    let outcome = Outcome {
+        done: &done,
+        refreshes,
+        seconds,
+        collected: &collected,
+        open: &open,
+        left_out: &cluster.left_out,
+    };
+    report::print(&storm, &outcome)
 }
 
 /// The sign-ins that are used, in the order in which they come.
-struct Crowd<'a> {
+struct ActiveSignIns<'a> {
     load: &'a Arc<Load>,
     sign_ins: Vec<SignIn>,
     seed: Seed,
 }
 
-impl<'a> Crowd<'a> {
-    fn gather(load: &'a Arc<Load>, mut sign_ins: Vec<SignIn>, mut seed: Seed) -> Self {
+impl<'a> ActiveSignIns<'a> {
+    fn choose(load: &'a Arc<Load>, mut sign_ins: Vec<SignIn>, mut seed: Seed) -> Self {
         for index in (1..sign_ins.len()).rev() {
             sign_ins.swap(index, seed.below(index + 1));
         }
@@ -175,7 +189,7 @@ struct Collected {
 }
 
 impl Storm<'_> {
-    /// Waits until everybody has been answered once.
+    /// Waits until there have been as many answers as there are sign-ins in use.
     fn warm_up(&self) {
         let deadline = Instant::now() + Duration::from_secs(30);
         while self.load.answered.load(Ordering::Relaxed) < self.options.active
@@ -205,8 +219,8 @@ impl Storm<'_> {
     }
 
     /// Reads the store and the audit.
-    fn gather(&self, cluster: &Cluster, active: &[SignIn], keys: &[GrantKey]) -> Collected {
-        let replica = people::store(&cluster.direct());
+    fn collect(&self, cluster: &Cluster, active: &[SignIn], keys: &[GrantKey]) -> Collected {
+        let replica = people::store(&cluster.direct(), self.world);
         let mut stored = HashMap::new();
         for sign_in in active {
             let grants = replica.grants(people::person(self.world, sign_in.person));
@@ -250,24 +264,24 @@ impl Storm<'_> {
         Collected { stored, audit }
     }
 
-    fn judge(&self, done: &Done, collected: &Collected) -> checker::Verdict {
+    fn check(&self, done: &Done, collected: &Collected) -> checker::Findings {
         let families = self.world.families(|all| std::mem::take(&mut all.0));
         let mut used = families;
-        // Whose sign-ins were copied is nobody.
+        // Those that were copied were used by no person.
         used.iter_mut()
-            .filter(|it| it.person == NOBODY)
+            .filter(|it| it.person == TEMPLATE)
             .for_each(|it| it.redemptions.clear());
         let notes = self.load.notes();
-        let evidence = Evidence {
+        let observed = Observed {
             families: &used,
-            blows: &done.blows,
+            incidents: &done.incidents,
             restarts: &done.restarts,
             stored: &collected.stored,
             audit: &collected.audit,
             asked: &notes.asked,
             end: self.world.now(),
         };
-        evidence.judge()
+        observed.check()
     }
 }
 

@@ -1,15 +1,16 @@
-//! Everybody's sign-ins: put into the database by the product's own store.
+//! The sign-ins of all people: put into the database by the product's own store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use keyway_postgres::{FileKey, Person, Replica, Settings};
+use keyway_postgres::{Person, Replica, Settings};
 use keyway_secret::Secret;
 use keyway_store::{GrantKey, GrantStore as _, Tokens};
 
 use crate::families::Profile;
 use crate::issuer::subject;
+use crate::transit::DirectKey;
 use crate::upstream::World;
 
 /// One of the sign-ins of a person.
@@ -27,9 +28,9 @@ impl SignIn {
     }
 }
 
-/// Opens the store as the replicas do; dropped, it is a replica that ended in good order.
-pub(crate) fn store(address: &str) -> Replica {
-    let key = FileKey::new(&Secret::new([0x5a; 32])).expect("a key");
+/// Opens the store as the replicas do; dropped, it is a replica that says that it ends.
+pub(crate) fn store(address: &str, world: &World) -> Replica {
+    let key = DirectKey(Arc::clone(&world.transit));
     let settings = Settings::new(address).expect("an address");
     Replica::open(&settings, Arc::new(key)).expect("the database")
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::checker::{Cause, Row};
+use crate::checker::{self, Cause, Row};
 use crate::families::Profile;
 use crate::faults::{Done, Fault};
 use crate::{Collected, Storm};
@@ -20,15 +20,28 @@ pub(crate) fn faults_named(word: &str) -> Vec<Fault> {
     named
 }
 
+/// What there is to print.
+pub(crate) struct Outcome<'a> {
+    pub(crate) done: &'a Done,
+    /// How many refresh tokens came while things failed, and for how long that was.
+    pub(crate) refreshes: usize,
+    pub(crate) seconds: Duration,
+    pub(crate) collected: &'a Collected,
+    /// Claims that are open at the end.
+    pub(crate) open: &'a str,
+    /// What this machine refused.
+    pub(crate) left_out: &'a [String],
+}
+
 /// Prints the tables and what is wrong.
-pub(crate) fn print(
-    storm: &Storm<'_>,
-    done: &Done,
-    (refreshes, time): (usize, Duration),
-    collected: &Collected,
-    open: &str,
-) -> ExitCode {
-    let verdict = storm.judge(done, collected);
+pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
+    let Outcome {
+        done,
+        refreshes,
+        seconds: time,
+        ..
+    } = *outcome;
+    let findings = storm.check(done, outcome.collected);
     let notes = storm.load.notes();
     let mut times = notes.times.clone();
     times.sort();
@@ -51,32 +64,31 @@ pub(crate) fn print(
     for (fault, count) in &done.counts {
         println!("| {} | {count} |", fault.name());
     }
+    let (_, refused) = storm.world.transit.found();
     println!(
-        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|"
+        "\n{} answers that only memory could keep; {} calls and {refused} requests without the wrapping key; claims of hosts that vanished were taken over after {:?}",
+        done.kept_in_memory,
+        notes.without_key.len(),
+        done.take_overs
     );
-    for (place, row) in &verdict.rows {
+    println!(
+        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | by hosts that vanished | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|---|"
+    );
+    for (place, row) in &findings.rows {
         print_row(Profile::ALL[*place].name(), row);
     }
     println!(
         "\ncalls that failed, and were repeated: {:?}",
         notes.failures
     );
-    let mut wrong = verdict.violations;
-    wrong.extend(
-        notes
-            .foreign
-            .iter()
-            .map(|text| format!("another person's page: {text}")),
-    );
-    wrong.extend(done.surprises.iter().cloned());
-    if open != "0" {
-        wrong.push(format!("{open} claims are open at the end"));
-    }
-    if refreshes == 0 || done.counts.is_empty() {
-        wrong.push("nothing happened".to_owned());
-    }
+    drop(notes);
+    let mut wrong = findings.violations;
+    wrong.extend(also_wrong(storm, outcome));
     for text in wrong.iter().take(SHOWN) {
         println!("\nWRONG: {text}");
+    }
+    for what in outcome.left_out {
+        println!("\nleft out, because this machine refuses it: {what}");
     }
     if wrong.is_empty() {
         println!("\nall as it has to be (seed {})", storm.options.seed);
@@ -90,17 +102,43 @@ pub(crate) fn print(
     ExitCode::FAILURE
 }
 
+/// Returns what is wrong beside the journals.
+fn also_wrong(storm: &Storm<'_>, outcome: &Outcome<'_>) -> Vec<String> {
+    let Outcome { done, open, .. } = *outcome;
+    let notes = storm.load.notes();
+    let foreign = notes.foreign.iter();
+    let foreign = foreign.map(|text| format!("another person's page: {text}"));
+    let mut wrong: Vec<String> = foreign.collect();
+    wrong.extend(done.unexpected.iter().cloned());
+    wrong.extend(checker::calls_without_key(
+        &notes.without_key,
+        &done.key_absences,
+    ));
+    wrong.extend(checker::late_take_overs(&done.take_overs));
+    let (again, _) = storm.world.transit.found();
+    let again = again.iter();
+    wrong.extend(again.map(|text| format!("a key in memory was asked for again: {text}")));
+    if open != "0" {
+        wrong.push(format!("{open} claims are open at the end"));
+    }
+    if outcome.refreshes == 0 || done.counts.is_empty() {
+        wrong.push("nothing happened".to_owned());
+    }
+    wrong
+}
+
 fn print_row(name: &str, row: &Row) {
     let sum = |of: &BTreeMap<Cause, usize>| of.values().sum::<usize>();
     let lost =
         |causes: &[Cause]| -> usize { causes.iter().filter_map(|cause| row.lost.get(cause)).sum() };
     println!(
-        "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
         row.families,
         row.refreshes,
         sum(&row.recovered),
-        lost(&[Cause::Kill, Cause::Vanished]),
+        lost(&[Cause::Kill]),
         lost(&[Cause::KillAndRestart]),
+        lost(&[Cause::Vanished]),
         lost(&[Cause::LostAnswer]),
         lost(&[Cause::Failover]),
     );

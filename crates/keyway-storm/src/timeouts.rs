@@ -10,4 +10,15 @@ pub(crate) const COMMIT_TIME: Duration = Duration::from_secs(3);
 pub(crate) const TAKE_OVER: Duration = Duration::from_secs(3);
 
 /// Longer than any answer may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(100);
+
+/// Two requests for one key that lie closer together may have begun at the same moment.
+pub(crate) const SECOND_QUESTION_AFTER: Duration = Duration::from_secs(4);
+/// Between a cut link and the last survivor's look that shows it: what is promised.
+pub(crate) const VANISHED_HOST_FOUND_WITHIN: Duration = Duration::from_secs(6);
+/// For an answer of `/readyz`.
+pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(2);
+/// For the claims of a host that vanished to get other owners, before that counts as never.
+pub(crate) const VANISHED_HOST_LOOKED_FOR: Duration = Duration::from_secs(20);
+/// From a call to the error that the wrapping key does not answer, at the latest.
+pub(crate) const KEY_ERROR_AFTER: Duration = Duration::from_secs(8);

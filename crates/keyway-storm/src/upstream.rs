@@ -1,5 +1,5 @@
 //! The servers that people sign in to: for each profile an MCP server with an authorization server, and
-//! the issuer that lets people in at the gateway.
+//! the issuer that lets people in at the gateway; and what holds the wrapping key.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,20 +14,32 @@ use tokio::net::TcpListener;
 use crate::families::{Delivery, Families, Issued, Profile};
 use crate::http::{Answer, Connection, Request};
 use crate::issuer::{Issuer, subject};
+use crate::kill_trigger::{KillTrigger, Point};
 use crate::seed::Seed;
-use crate::trap::{Point, Trap};
+use crate::transit::Transit;
 
 /// All that the servers share.
 pub(crate) struct World {
     started: Instant,
     /// Held for one operation each; it never waits for a byte.
     state: Mutex<State>,
-    pub(crate) trap: Trap,
+    pub(crate) kill_trigger: KillTrigger,
     /// Relaxed: figures, which nothing else depends on.
     pub(crate) refreshes: AtomicUsize,
     pub(crate) issuer: Issuer,
+    pub(crate) transit: Arc<Transit>,
     /// The ports of the servers, in the order of [`Profile::ALL`].
     pub(crate) ports: Vec<u16>,
+    /// The port of the holder of the wrapping key.
+    pub(crate) transit_port: u16,
+}
+
+/// What listens at a port.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Site(Profile),
+    Issuer,
+    Transit,
 }
 
 struct State {
@@ -39,21 +51,28 @@ struct State {
     loses_answers: bool,
 }
 
-/// A person that nobody is: whose sign-ins are copied.
-pub(crate) const NOBODY: usize = usize::MAX;
+/// The number of no person: of the sign-ins that are copied for all people.
+pub(crate) const TEMPLATE: usize = usize::MAX;
 
 impl World {
     /// Binds the servers' ports and serves them for as long as the process lives.
-    pub(crate) async fn start(public: &str, trap: Trap, seed: Seed) -> io::Result<Arc<Self>> {
+    pub(crate) async fn start(
+        public: &str,
+        kill_trigger: KillTrigger,
+        seed: Seed,
+    ) -> io::Result<Arc<Self>> {
+        let sites = Profile::ALL.map(Role::Site);
         let mut listeners = Vec::new();
-        for _ in 0..=Profile::ALL.len() {
-            listeners.push(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?);
-        }
         let mut ports = Vec::new();
-        for listener in &listeners {
+        for role in sites.into_iter().chain([Role::Issuer, Role::Transit]) {
+            // Reached from the hosts as well that the storm makes.
+            let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
             ports.push(listener.local_addr()?.port());
+            listeners.push((listener, role));
         }
-        let name = format!("http://127.0.0.1:{}", ports.pop().unwrap_or_default());
+        let transit_port = ports.pop().unwrap_or_default();
+        let issuer_port = ports.pop().unwrap_or_default();
+        let name = format!("http://127.0.0.1:{issuer_port}");
         let world = Arc::new(Self {
             started: Instant::now(),
             state: Mutex::new(State {
@@ -62,14 +81,15 @@ impl World {
                 seed,
                 loses_answers: false,
             }),
-            trap,
+            kill_trigger,
             refreshes: AtomicUsize::new(0),
             issuer: Issuer::new(name, format!("{public}/mcp")),
+            transit: Arc::new(Transit::new()),
             ports,
+            transit_port,
         });
-        for (number, listener) in listeners.into_iter().enumerate() {
-            let profile = Profile::ALL.get(number).copied();
-            tokio::spawn(serve(Arc::clone(&world), listener, profile));
+        for (listener, role) in listeners {
+            tokio::spawn(serve(Arc::clone(&world), listener, role));
         }
         Ok(world)
     }
@@ -114,14 +134,14 @@ impl World {
     }
 }
 
-async fn serve(world: Arc<World>, listener: TcpListener, profile: Option<Profile>) {
+async fn serve(world: Arc<World>, listener: TcpListener, role: Role) {
     let port = listener.local_addr().map_or(0, |address| address.port());
     while let Ok((stream, peer)) = listener.accept().await {
         let (world, connection) = (Arc::clone(&world), Connection::new(stream, peer));
         tokio::spawn(async move {
             // A replica that is gone is the storm's own doing.
-            let _ended = match profile {
-                Some(profile) => {
+            let _ended = match role {
+                Role::Site(profile) => {
                     Site {
                         world,
                         profile,
@@ -130,10 +150,23 @@ async fn serve(world: Arc<World>, listener: TcpListener, profile: Option<Profile
                     .serve(connection)
                     .await
                 }
-                None => serve_issuer(&world, connection).await,
+                Role::Issuer => serve_issuer(&world, connection).await,
+                Role::Transit => serve_transit(&world, connection, port).await,
             };
         });
     }
+}
+
+async fn serve_transit(world: &World, mut connection: Connection, port: u16) -> io::Result<()> {
+    while let Some(request) = connection.request().await? {
+        let process = world.kill_trigger.process((connection.peer, port));
+        match world.transit.answer(&request, process, world.now()) {
+            Some(answer) => connection.answer(&answer).await?,
+            // Held open without a word for as long as the other end waits.
+            None => drop(connection.request().await?),
+        }
+    }
+    Ok(())
 }
 
 async fn serve_issuer(world: &World, mut connection: Connection) -> io::Result<()> {
@@ -163,7 +196,7 @@ impl Site {
             let ends = (connection.peer, self.port);
             if connection.is_token_request().await? {
                 self.world
-                    .trap
+                    .kill_trigger
                     .pass(Point::BeforeRead, self.world.now(), ends);
             }
             let Some(request) = connection.request().await? else {
@@ -185,11 +218,11 @@ impl Site {
     /// Answers a refresh token; `false` if the connection is closed in place of an answer.
     async fn refresh(&self, request: &Request, connection: &mut Connection) -> io::Result<bool> {
         let ends = (connection.peer, self.port);
-        let pass = |point| self.world.trap.pass(point, self.world.now(), ends);
+        let pass = |point| self.world.kill_trigger.pass(point, self.world.now(), ends);
         pass(Point::AfterRead);
         let token = request.field("refresh_token").unwrap_or_default();
         // Looked up before the answer: a replica that has it may be gone.
-        let sender = self.world.trap.sender(ends);
+        let sender = self.world.kill_trigger.sender(ends);
         let Some((family, outcome, is_lost)) = self.world.redeem(&token, sender) else {
             connection.answer(&refusal()).await?;
             return Ok(true);
@@ -286,7 +319,7 @@ impl Site {
         let field = |name| request.field(name).unwrap_or_default();
         let mut state = self.world.lock();
         let code = format!("code-{}", state.codes.len());
-        let tokens = state.families.begin(self.profile, NOBODY);
+        let tokens = state.families.begin(self.profile, TEMPLATE);
         state.codes.insert(code.clone(), tokens);
         let to = format!(
             "{}?code={code}&state={}&iss={origin}",
@@ -333,7 +366,7 @@ impl Site {
             }),
             "tools/list" => json!({ "resultType": "complete", "tools": [{
                 "name": "page",
-                "description": "Shows whose page this is",
+                "description": "Shows the page of the person who asks",
                 "inputSchema": { "type": "object" },
             }], "ttlMs": 0, "cacheScope": "private" }),
             "tools/call" => json!({
@@ -372,5 +405,5 @@ fn refusal() -> Answer {
     Answer::json(400, &json!({ "error": "invalid_grant" }))
 }
 
-/// How many answers of a server that loses answers arrive for each that does not, plus one.
+/// One of so many answers of a server that loses answers does not arrive.
 const LOSES_ONE_OF: usize = 40;

@@ -13,7 +13,7 @@ fn second(number: u64) -> Duration {
 struct Run {
     families: Families,
     current: String,
-    blows: Vec<Blow>,
+    incidents: Vec<Incident>,
     restarts: Vec<Duration>,
     stored: Option<Stored>,
     audit: Vec<String>,
@@ -27,7 +27,7 @@ impl Run {
         Self {
             families,
             current,
-            blows: Vec::new(),
+            incidents: Vec::new(),
             restarts: Vec::new(),
             stored: None,
             audit: Vec::new(),
@@ -53,9 +53,9 @@ impl Run {
         self.current = self.redeem(&spent, at, Delivery::Written).unwrap();
     }
 
-    fn blow(&mut self, cause: Cause, at: u64) {
+    fn incident(&mut self, cause: Cause, at: u64) {
         let (from, until) = (second(at), second(at));
-        self.blows.push(Blow {
+        self.incidents.push(Incident {
             cause,
             replica: None,
             from,
@@ -63,32 +63,32 @@ impl Run {
         });
     }
 
-    fn verdict(&self) -> Verdict {
+    fn findings(&self) -> Findings {
         let stored = self.stored.clone().unwrap_or_else(|| Stored {
             refresh: self.current.clone(),
             needs_reauth: false,
         });
-        Evidence {
+        Observed {
             families: &self.families.0,
-            blows: &self.blows,
+            incidents: &self.incidents,
             restarts: &self.restarts,
             stored: &HashMap::from([(0, stored)]),
             audit: &HashMap::from([(0, self.audit.clone())]),
             asked: &self.asked.then_some((0, second(1))).into_iter().collect(),
             end: second(1_000),
         }
-        .judge()
+        .check()
     }
 
     fn passes(&self) -> Row {
-        let mut verdict = self.verdict();
-        assert_eq!(verdict.violations, Vec::<String>::new());
-        verdict.rows.pop_first().unwrap().1
+        let mut findings = self.findings();
+        assert_eq!(findings.violations, Vec::<String>::new());
+        findings.rows.pop_first().unwrap().1
     }
 
     #[track_caller]
     fn fails(&self, with: &str) {
-        let violations = self.verdict().violations;
+        let violations = self.findings().violations;
         let [violation] = violations.as_slice() else {
             panic!("one violation: {violations:?}");
         };
@@ -131,11 +131,11 @@ fn a_kill_explains_a_second_try_only_while_its_answer_was_under_way() {
     let spent = run.current.clone();
     run.renew(100);
     run.current = run.redeem(&spent, 102, Delivery::Written).unwrap();
-    run.blow(Cause::Kill, 101);
+    run.incident(Cause::Kill, 101);
     assert_eq!(run.passes().recovered, [(Cause::Kill, 1)].into());
     for at in [90, 110] {
-        run.blows.clear();
-        run.blow(Cause::Kill, at);
+        run.incidents.clear();
+        run.incident(Cause::Kill, at);
         run.fails("without a cause");
     }
 }
@@ -146,7 +146,7 @@ fn what_a_kill_costs_at_a_strict_server_must_be_named_in_the_audit() {
     let spent = run.current.clone();
     run.renew(100);
     assert_eq!(run.redeem(&spent, 101, Delivery::Written), None);
-    run.blow(Cause::Kill, 100);
+    run.incident(Cause::Kill, 100);
     run.stored = Some(Stored {
         refresh: spent,
         needs_reauth: true,
@@ -165,10 +165,10 @@ fn a_kill_costs_nothing_where_there_is_grace() {
         let spent = run.current.clone();
         run.renew(100);
         assert_eq!(run.redeem(&spent, 120, Delivery::Written), None);
-        run.blow(Cause::Kill, 100);
+        run.incident(Cause::Kill, 100);
         run.audit.push("replica-died".to_owned());
         run.fails("which this server's grace covers");
-        // Far from it, a restart is no excuse.
+        // Far from it, a restart is no cause_within.
         run.restarts = vec![second(107)];
         run.fails("which this server's grace covers");
         run.restarts = vec![second(102)];
@@ -183,7 +183,7 @@ fn a_vanished_machine_may_cost_what_two_seconds_of_grace_cover_and_no_more() {
         let spent = run.current.clone();
         run.renew(100);
         assert_eq!(run.redeem(&spent, 120, Delivery::Written), None);
-        run.blow(Cause::Vanished, 100);
+        run.incident(Cause::Vanished, 100);
         run.audit.push("replica-died".to_owned());
         match passes {
             true => drop(run.passes()),
@@ -202,8 +202,8 @@ fn a_spent_token_is_sent_at_most_once() {
     assert_eq!(run.passes().lost, [(Cause::LostAnswer, 1)].into());
     assert_eq!(run.redeem(&spent, 102, Delivery::Written), None);
     run.fails("came again without a cause");
-    // Who was refused was killed before it could note that.
-    run.blow(Cause::Kill, 102);
+    // The replica that was refused was killed before it could note that.
+    run.incident(Cause::Kill, 102);
     run.passes();
 }
 
@@ -239,7 +239,7 @@ fn a_claim_from_before_a_restart_whose_owner_was_killed_may_be_open_at_the_end()
         refresh: spent,
         needs_reauth: false,
     });
-    run.blow(Cause::Kill, 101);
+    run.incident(Cause::Kill, 101);
     run.fails("the store has token 0");
     for (restart, passes) in [(90, false), (101, true), (110, false)] {
         run.restarts = vec![second(restart)];
@@ -249,7 +249,7 @@ fn a_claim_from_before_a_restart_whose_owner_was_killed_may_be_open_at_the_end()
         }
     }
     run.restarts = vec![second(101)];
-    run.blows.clear();
+    run.incidents.clear();
     run.fails("the store has token 0");
 }
 
@@ -261,12 +261,12 @@ fn a_kill_of_another_replica_explains_nothing() {
     run.renew(100);
     run.families.sent_by(family, Some(1));
     assert_eq!(run.redeem(&spent, 103, Delivery::Written), None);
-    run.blow(Cause::Kill, 100);
-    run.blows[0].replica = Some(2);
+    run.incident(Cause::Kill, 100);
+    run.incidents[0].replica = Some(2);
     run.fails("without a cause");
     // The one that sent it died later, in the middle of a restart of the database: another cause.
-    run.blow(Cause::Kill, 102);
-    run.blows[1].replica = Some(1);
+    run.incident(Cause::Kill, 102);
+    run.incidents[1].replica = Some(1);
     run.restarts.push(second(101));
     run.audit.push("replica-died".to_owned());
     run.stored = Some(Stored {
@@ -274,4 +274,68 @@ fn a_kill_of_another_replica_explains_nothing() {
         needs_reauth: true,
     });
     assert_eq!(run.passes().lost, [(Cause::KillAndRestart, 1)].into());
+}
+
+#[test]
+fn an_answer_that_only_memory_could_keep_excuses_nothing() {
+    let mut run = Run::of(Profile::Slow);
+    let spent = run.current.clone();
+    run.renew(100);
+    // The database was away when it came, and the disk was full.
+    run.restarts = vec![second(99), second(108)];
+    run.passes();
+    run.stored = Some(Stored {
+        refresh: spent.clone(),
+        needs_reauth: false,
+    });
+    run.fails("the store has token 0");
+    assert_eq!(run.redeem(&spent, 110, Delivery::Written), None);
+    run.audit.push("server".to_owned());
+    run.fails("came again without a cause");
+}
+
+#[test]
+fn a_vanished_host_is_a_cause_for_what_it_had_under_way_alone() {
+    let mut run = Run::of(Profile::Strict);
+    let spent = run.current.clone();
+    let family = run.families.find(&spent).unwrap().0;
+    run.renew(100);
+    run.families.sent_by(family, Some(2));
+    assert_eq!(run.redeem(&spent, 105, Delivery::Written), None);
+    run.audit.push("replica-died".to_owned());
+    run.incident(Cause::Vanished, 101);
+    run.incidents[0].replica = Some(1);
+    run.fails("without a cause");
+    run.incidents[0].replica = Some(2);
+    assert_eq!(run.passes().lost, [(Cause::Vanished, 1)].into());
+    run.audit.clear();
+    run.fails("and the audit says []");
+}
+
+#[test]
+fn calls_without_a_wrapping_key_fail_only_while_it_is_away_and_with_503() {
+    let absences = [(second(100), second(110))];
+    for (at, status, wrong) in [
+        (50, 503, Some("which was there")),
+        (99, 503, None),
+        (105, 503, None),
+        (105, 200, Some("got 200")),
+        (105, 502, Some("got 502")),
+        (113, 503, Some("which was there")),
+    ] {
+        let found = calls_without_key(&[(second(at), status)], &absences);
+        match wrong {
+            None => assert_eq!(found, Vec::<String>::new(), "{at} {status}"),
+            Some(text) => assert!(found[0].contains(text), "{at} {status}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_host_that_vanished_is_found_within_six_seconds() {
+    assert_eq!(
+        late_take_overs(&[second(5), second(6)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(late_take_overs(&[second(5), second(7)]).len(), 1);
 }

@@ -47,17 +47,17 @@ impl Point {
 
 /// A kill that happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sprung {
+pub(crate) struct Killed {
     pub(crate) replica: usize,
     pub(crate) at: Duration,
 }
 
 /// Waits for the next request at a point.
 #[derive(Debug)]
-pub(crate) struct Trap {
+pub(crate) struct KillTrigger {
     /// Held for moments: what is armed, and the processes of the replicas.
     state: Mutex<State>,
-    sprung: UnboundedSender<Sprung>,
+    kills: UnboundedSender<Killed>,
 }
 
 #[derive(Debug, Default)]
@@ -67,11 +67,11 @@ struct State {
     replicas: Vec<Option<(u32, IpAddr)>>,
 }
 
-impl Trap {
-    pub(crate) fn new(sprung: UnboundedSender<Sprung>) -> Self {
+impl KillTrigger {
+    pub(crate) fn new(kills: UnboundedSender<Killed>) -> Self {
         Self {
             state: Mutex::default(),
-            sprung,
+            kills,
         }
     }
 
@@ -100,8 +100,8 @@ impl Trap {
         };
         if kill(pid, Signal::KILL) {
             state.armed = None;
-            // Nobody waits for it when the storm ends.
-            self.sprung.send(Sprung { replica, at: now }).ok();
+            // No receiver is left when the storm ends.
+            self.kills.send(Killed { replica, at: now }).ok();
         }
     }
 
@@ -110,6 +110,11 @@ impl Trap {
         self.lock()
             .owner(client, server)
             .map(|(replica, _)| replica)
+    }
+
+    /// Returns the process of the replica at the other end of a connection.
+    pub(crate) fn process(&self, (client, server): (SocketAddr, u16)) -> Option<u32> {
+        self.lock().owner(client, server).map(|(_, pid)| pid)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

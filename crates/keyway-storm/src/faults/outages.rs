@@ -1,0 +1,191 @@
+//! What else fails: the holder of the wrapping key, a disk, a link, a host.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::Faults;
+use crate::checker::{Cause, Incident};
+use crate::cluster::{BEHIND_LINK, ON_SMALL_DISK, REPLICAS};
+use crate::families::{Delivery, Profile};
+use crate::namespaces::Cut;
+use crate::timeouts::{COMMIT_TIME, VANISHED_HOST_LOOKED_FOR};
+use crate::transit::Absence;
+
+impl Faults<'_> {
+    /// Replicas that know the keys of people notice nothing; one that is started meanwhile knows none.
+    pub(super) fn wrapper_away(&mut self) {
+        let is_silent = self.seed.below(2) == 0;
+        let absence = if is_silent {
+            Absence::Silent
+        } else {
+            Absence::Sealed
+        };
+        let replica = self.seed.below(REPLICAS);
+        println!("          {absence:?}, replica {replica} is restarted");
+        let from = self.world.now();
+        self.world.transit.set_absence(Some(absence));
+        sleep(Duration::from_millis(1_000 + self.seed.next() % 1_000));
+        self.restart(replica);
+        sleep(Duration::from_millis(3_000 + self.seed.next() % 3_000));
+        self.world.transit.set_absence(None);
+        self.done.key_absences.push((from, self.world.now()));
+    }
+
+    /// Fills the disk, ends the database while an answer is under way, and starts it after that.
+    pub(super) fn full_disk(&mut self) {
+        self.wait_for_slow_request(ON_SMALL_DISK, Duration::from_secs(4));
+        let Some(disk) = &self.cluster.disk else {
+            return;
+        };
+        disk.fill();
+        let before = disk.count(JOURNAL, JOURNALED);
+        self.done.restarts.push(self.world.now());
+        self.cluster.primary.control(&["-m", "immediate", "stop"]);
+        let from = self.world.now();
+        // Answers that arrive now are kept nowhere but in memory; the journal is tried after a second.
+        let (mut deadline, end) = (Duration::from_secs(4), Duration::from_secs(14));
+        while self.world.now() - from < deadline {
+            sleep(Duration::from_millis(100));
+            let is_awaited = self.pending(ON_SMALL_DISK, Profile::Slow).is_some();
+            let is_kept = self.answered(ON_SMALL_DISK, from) > 0;
+            if is_awaited && !is_kept && deadline < end {
+                deadline += Duration::from_millis(100);
+            }
+        }
+        let written = disk.count(JOURNAL, JOURNALED).saturating_sub(before);
+        let kept = self.answered(ON_SMALL_DISK, from);
+        println!("          {kept} answers came meanwhile, {written} are in the journal");
+        self.cluster.primary.control(&["start"]);
+        self.done.restarts.push(self.world.now());
+        if written > 0 {
+            let text = format!("{written} answers fitted on the full disk: it was not full");
+            self.done.unexpected.push(text);
+        }
+        self.done.kept_in_memory += kept;
+        // For the commits, before there is room again.
+        sleep(COMMIT_TIME);
+        disk.free();
+    }
+
+    /// Cuts the link of a host without a word to the other end, and restores it.
+    pub(super) fn cut_link(&mut self) {
+        let how = self.how_to_cut();
+        let longest = u64::try_from(self.longest_stop.as_millis()).unwrap_or(1_000);
+        let pause = Duration::from_millis(1_000 + self.seed.next() % longest);
+        println!("          {how:?} for {:.1} s", pause.as_secs_f32());
+        let Some(link) = &self.cluster.link else {
+            return;
+        };
+        let from = self.world.now();
+        link.cut(how);
+        sleep(pause);
+        link.restore(how);
+        self.vanished(from);
+    }
+
+    /// Cuts the link of a host, kills what runs there, and measures how long the others need to find
+    /// out; then another host takes its place.
+    pub(super) fn vanish_host(&mut self) {
+        let how = self.how_to_cut();
+        println!("          {how:?}");
+        self.wait_for_slow_request(BEHIND_LINK, Duration::from_secs(10));
+        let owner = self.cluster.owner_behind_link();
+        let Some(link) = &self.cluster.link else {
+            return;
+        };
+        let (from, cut_at) = (self.world.now(), Instant::now());
+        link.cut(how);
+        self.cluster.kill_host();
+        self.vanished(from);
+        self.cluster.reap(BEHIND_LINK, self.world);
+        if let Some(owner) = owner {
+            self.measure_take_over(&owner, cut_at);
+        }
+        self.cluster.replace_host();
+        self.cluster.start_replica(BEHIND_LINK, self.world);
+    }
+
+    /// Waits until no claim of an owner is left.
+    fn measure_take_over(&mut self, owner: &str, since: Instant) {
+        let claims = format!("SELECT count(*) FROM keyway.grants WHERE claim_owner = {owner}");
+        let open = self.cluster.sql(&claims);
+        let deadline = since + VANISHED_HOST_LOOKED_FOR;
+        while Instant::now() < deadline {
+            if self.cluster.sql(&claims) == "0" {
+                if open != "0" {
+                    let took = since.elapsed();
+                    println!("          {open} claims after {:.1} s", took.as_secs_f32());
+                    self.done.take_overs.push(took);
+                }
+                return;
+            }
+            sleep(Duration::from_millis(50));
+        }
+        let seconds = VANISHED_HOST_LOOKED_FOR.as_secs();
+        let text = format!("claims of a host that vanished were not taken over in {seconds} s");
+        self.done.unexpected.push(text);
+    }
+
+    fn vanished(&mut self, from: Duration) {
+        self.done.incidents.push(Incident {
+            cause: Cause::Vanished,
+            replica: Some(BEHIND_LINK),
+            from,
+            until: self.world.now(),
+        });
+    }
+
+    fn how_to_cut(&mut self) -> Cut {
+        match self.seed.below(2) {
+            0 => Cut::Unplugged,
+            _ => Cut::Silent,
+        }
+    }
+
+    /// Waits until a replica has sent a token that is answered late, and some of that time is over.
+    fn wait_for_slow_request(&self, replica: usize, within: Duration) {
+        let deadline = Instant::now() + within;
+        let delay = Profile::Slow.delay();
+        while Instant::now() < deadline {
+            let sent = self.pending(replica, Profile::Slow);
+            let left = sent.map(|at| (at + delay).saturating_sub(self.world.now()));
+            if left.is_some_and(|left| left > LEFT_AT_LEAST && left < LEFT_AT_MOST) {
+                return;
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Returns when a replica sent the token whose answer is to come next.
+    fn pending(&self, replica: usize, profile: Profile) -> Option<Duration> {
+        self.world.families(|all| {
+            let of_profile = all.0.iter().filter(|it| it.profile == profile);
+            let last = of_profile.filter_map(|it| it.redemptions.last());
+            let pending = last.filter(|it| {
+                it.replica == Some(replica) && it.delivery == Delivery::Pending && it.accepted
+            });
+            pending.map(|it| it.at).min()
+        })
+    }
+
+    /// Counts the answers that were written to a replica since some time.
+    fn answered(&self, replica: usize, since: Duration) -> usize {
+        self.world.families(|all| {
+            let redemptions = all.0.iter().flat_map(|it| &it.redemptions);
+            let written = redemptions.filter(|it| {
+                it.replica == Some(replica)
+                    && it.accepted
+                    && it.delivery == Delivery::Written
+                    && it.answered_at.is_some_and(|at| at > since)
+            });
+            written.count()
+        })
+    }
+}
+
+/// The folder of the journal, inside of a replica's.
+const JOURNAL: &str = "data/database-journal";
+const JOURNALED: &str = "journal-";
+/// Enough to end a database before an answer comes, and not so much that its absence becomes long.
+const LEFT_AT_LEAST: Duration = Duration::from_millis(1_500);
+const LEFT_AT_MOST: Duration = Duration::from_secs(6);
