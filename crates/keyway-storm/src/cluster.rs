@@ -253,19 +253,10 @@ impl Cluster {
         (!owner.is_empty()).then_some(owner)
     }
 
-    /// Tells whether the process of a replica is over, or is about to be.
+    /// Tells whether the process of a replica is over.
     pub(crate) fn has_ended(&mut self, number: usize) -> bool {
         let child = self.replicas[number].child.as_mut();
-        child.is_some_and(|child| {
-            // A process that was killed a moment ago is waited for.
-            for _ in 0..20 {
-                if matches!(child.try_wait(), Ok(Some(_))) {
-                    return true;
-                }
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            false
-        })
+        child.is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))))
     }
 
     /// Returns the replicas that ended by themselves.

@@ -270,11 +270,20 @@ impl Faults<'_> {
             from: killed.at,
             until: killed.at,
         });
-        if self.cluster.has_ended(killed.replica) {
+        // One that was restarted since is another process.
+        if self.ends_soon(killed.replica) {
             self.cluster.reap(killed.replica, self.world);
             sleep(Duration::from_millis(self.seed.next() % 3_000));
             self.cluster.start_replica(killed.replica, self.world);
         }
+    }
+
+    /// Waits for the end of a process that was killed a moment ago.
+    fn ends_soon(&mut self, replica: usize) -> bool {
+        (0..20).any(|_| {
+            sleep(Duration::from_millis(50));
+            self.cluster.has_ended(replica)
+        })
     }
 
     fn fail_over(&mut self) {

@@ -174,7 +174,7 @@ fn kind(reply: &Reply, sign_in: SignIn) -> Kind {
 }
 
 /// What a gateway says of a wrapping key that does not answer.
-const NO_KEY: &str = "the wrapping key cannot be used";
+pub(crate) const NO_KEY: &str = "the wrapping key cannot be used";
 
 #[cfg(test)]
 mod tests {

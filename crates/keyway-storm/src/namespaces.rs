@@ -149,7 +149,7 @@ pub(crate) enum Cut {
 }
 
 impl Link {
-    pub(crate) const LOOPBACK: &'static str = "127.0.0.2";
+    pub(crate) const LOOPBACK: &'static str = "[::1]";
 
     /// Makes the host and the link.
     pub(crate) fn new() -> Result<Self, String> {
@@ -268,8 +268,7 @@ const IP: &str = "/usr/sbin/ip";
 /// An address on the link that no end has.
 const NOWHERE: &str = "02:00:00:00:00:01";
 const LOOPBACK_ELSEWHERE: &str = "ip link set lo up
-ip addr del 127.0.0.1/8 dev lo
-ip addr add 127.0.0.2/32 dev lo";
+ip addr del 127.0.0.1/8 dev lo";
 const FILLER: &str = "filler";
 /// What is in the folder is copied over; the file system is gone with its last process.
 const MOUNT: &str = r#"cp -a "$0" "$1"

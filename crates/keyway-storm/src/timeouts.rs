@@ -22,3 +22,5 @@ pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) const VANISHED_HOST_LOOKED_FOR: Duration = Duration::from_secs(20);
 /// From a call to the error that the wrapping key does not answer, at the latest.
 pub(crate) const KEY_ERROR_AFTER: Duration = Duration::from_secs(8);
+/// For a replica to start again once the wrapping key is back.
+pub(crate) const KEY_READY_TIMEOUT: Duration = Duration::from_secs(20);

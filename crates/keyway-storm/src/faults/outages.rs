@@ -7,12 +7,15 @@ use super::Faults;
 use crate::checker::{Cause, Incident};
 use crate::cluster::{BEHIND_LINK, ON_SMALL_DISK, REPLICAS};
 use crate::families::{Delivery, Profile};
+use crate::load::NO_KEY;
 use crate::namespaces::Cut;
-use crate::timeouts::{COMMIT_TIME, VANISHED_HOST_LOOKED_FOR};
+use crate::timeouts::{COMMIT_TIME, KEY_READY_TIMEOUT, VANISHED_HOST_LOOKED_FOR};
 use crate::transit::Absence;
 
 impl Faults<'_> {
-    /// Replicas that know the keys of people notice nothing; one that is started meanwhile knows none.
+    /// Replicas that know the keys of people notice nothing. One that was just started knows none and
+    /// says so to its clients; one that is started meanwhile ends, and is started again, as a
+    /// supervisor does.
     pub(super) fn wrapper_away(&mut self) {
         let is_silent = self.seed.below(2) == 0;
         let absence = if is_silent {
@@ -20,15 +23,41 @@ impl Faults<'_> {
         } else {
             Absence::Sealed
         };
-        let replica = self.seed.below(REPLICAS);
-        println!("          {absence:?}, replica {replica} is restarted");
+        let (before, meanwhile) = (self.seed.below(REPLICAS), self.seed.below(REPLICAS));
+        println!("          {absence:?}; replica {before} starts before, {meanwhile} meanwhile");
+        self.restart(before);
+        self.cluster.becomes_ready(before, KEY_READY_TIMEOUT);
         let from = self.world.now();
         self.world.transit.set_absence(Some(absence));
-        sleep(Duration::from_millis(1_000 + self.seed.next() % 1_000));
-        self.restart(replica);
-        sleep(Duration::from_millis(3_000 + self.seed.next() % 3_000));
+        sleep(Duration::from_millis(2_000 + self.seed.next() % 2_000));
+        self.restart(meanwhile);
+        let pause = Duration::from_millis(2_000 + self.seed.next() % 3_000);
+        self.supervise(meanwhile, Instant::now() + pause);
         self.world.transit.set_absence(None);
         self.done.key_absences.push((from, self.world.now()));
+        // Its last try may still be waiting for the answer that did not come.
+        self.supervise(meanwhile, Instant::now() + KEY_READY_TIMEOUT);
+    }
+
+    /// Starts a replica again that ends because of its wrapping key, until it is ready after that.
+    fn supervise(&mut self, replica: usize, until: Instant) {
+        while Instant::now() < until {
+            if self.cluster.has_ended(replica) {
+                self.cluster.reap(replica, self.world);
+                let log = self.cluster.log(replica);
+                let tail = log.get(log.len().saturating_sub(400)..).unwrap_or_default();
+                if !tail.contains(NO_KEY) {
+                    let text = format!("replica {replica} ended by itself:\n{tail}");
+                    self.done.unexpected.push(text);
+                }
+                self.cluster.start_replica(replica, self.world);
+            } else if self
+                .cluster
+                .becomes_ready(replica, Duration::from_millis(200))
+            {
+                return;
+            }
+        }
     }
 
     /// Fills the disk, ends the database while an answer is under way, and starts it after that.
