@@ -99,20 +99,25 @@ impl Observed<'_> {
         row.refreshes += family.redemptions.iter().filter(|it| it.accepted).count();
         let mut lost = None;
         for (index, again) in repeated(family) {
+            if lost.is_some() && is_late_answer(family, index, again) {
+                continue;
+            }
             let cause = self.cause(family, index, again)?;
             if again.accepted {
                 *row.recovered.entry(cause).or_default() += 1;
             } else {
                 // What it was refused for first is what cost it.
-                lost.get_or_insert(cause);
+                lost.get_or_insert((cause, again));
             }
         }
         let asked = self.asked.contains_key(&number);
         match (lost, self.stored.get(&number)) {
-            (Some(cause), _) => {
+            (Some((cause, refused)), stored) => {
                 *row.lost.entry(cause).or_default() += 1;
                 if may_lose(family.profile, cause) {
+                    let is_lacking = self.standby_lacks(family, refused, stored);
                     self.named(number, cause)
+                        .or_else(|why| is_lacking.then_some(()).ok_or(why))
                 } else {
                     Err(format!(
                         "lost by {cause:?}, which this server's grace covers"
@@ -186,6 +191,24 @@ impl Observed<'_> {
         })
     }
 
+    /// Tells whether the note that a token was refused is one of the commits that a standby lacked. Then
+    /// the store says nothing of it either, and has that token still.
+    fn standby_lacks(
+        &self,
+        family: &Family,
+        refused: &Redemption,
+        stored: Option<&Stored>,
+    ) -> bool {
+        let is_lacking = |incident: &Incident| {
+            incident.cause == Cause::Failover
+                && incident.from <= refused.at + COMMIT_TIME
+                && refused.at <= incident.until
+        };
+        let token = family.tokens.get(refused.number);
+        let is_unnoted = stored.is_some_and(|it| !it.needs_reauth && Some(&it.refresh) == token);
+        is_unnoted && self.incidents.iter().any(is_lacking)
+    }
+
     /// The audit says that the refresh token was refused, and why that may have been.
     fn named(&self, number: usize, cause: Cause) -> Result<(), String> {
         let causes = self
@@ -218,6 +241,19 @@ impl Observed<'_> {
             )),
         }
     }
+}
+
+/// Tells whether a token was refused only because its family had ended before: it came in an answer
+/// that was on its way to a host whose link was cut, and was stored when that came back.
+fn is_late_answer(family: &Family, index: usize, again: &Redemption) -> bool {
+    let mut before = family.redemptions.iter().take(index);
+    let is_first = before.all(|it| it.number != again.number);
+    // Issued before the end, answered after it: each accepted redemption issued the next token.
+    let mut accepted = family.redemptions.iter().filter(|it| it.accepted);
+    let issuing = again.number.checked_sub(1).and_then(|it| accepted.nth(it));
+    let answered = issuing.and_then(|it| it.answered_at).zip(family.ended);
+    let is_late = answered.is_some_and(|(at, end)| at > end && end < again.at);
+    !again.accepted && is_first && is_late
 }
 
 /// Checks the calls that failed because the wrapping key could not be used, by when they began and

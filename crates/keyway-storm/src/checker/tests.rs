@@ -339,3 +339,66 @@ fn a_host_that_vanished_is_found_within_six_seconds() {
     );
     assert_eq!(late_take_overs(&[second(5), second(7)]).len(), 1);
 }
+
+#[test]
+fn a_token_of_an_ended_family_may_come_once_more_if_its_answer_came_after_the_end() {
+    for (arrives, passes) in [(112, true), (101, false)] {
+        let mut run = Run::of(Profile::Slow);
+        let spent = run.current.clone();
+        let (family, issued) = run.families.redeem(&spent, second(100), LIFE).unwrap();
+        let issued = issued.unwrap();
+        assert_eq!(run.redeem(&spent, 105, Delivery::Written), None);
+        let at = (family, issued.redemption);
+        run.families.deliver(at, Delivery::Written, second(arrives));
+        run.incident(Cause::Vanished, 102);
+        run.audit.push("replica-died".to_owned());
+        run.stored = Some(Stored {
+            refresh: issued.refresh.clone(),
+            needs_reauth: true,
+        });
+        assert_eq!(run.passes().lost, [(Cause::Vanished, 1)].into());
+        assert_eq!(run.redeem(&issued.refresh, 113, Delivery::Written), None);
+        match passes {
+            true => assert_eq!(run.passes().lost, [(Cause::Vanished, 1)].into()),
+            false => run.fails("had never been good"),
+        }
+        assert_eq!(run.redeem(&issued.refresh, 114, Delivery::Written), None);
+        run.fails(if passes {
+            "without a cause"
+        } else {
+            "had never been good"
+        });
+    }
+}
+
+#[test]
+fn a_refusal_that_a_standby_lacks_is_not_in_the_audit_and_not_in_the_store() {
+    let mut run = Run::of(Profile::Slow);
+    let spent = run.current.clone();
+    run.renew(100);
+    assert_eq!(run.redeem(&spent, 102, Delivery::Written), None);
+    run.incident(Cause::Kill, 101);
+    run.restarts = vec![second(103)];
+    let stored = |needs_reauth| {
+        let refresh = spent.clone();
+        Some(Stored {
+            refresh,
+            needs_reauth,
+        })
+    };
+    run.stored = stored(false);
+    run.fails("and the audit says []");
+    for (at, passes) in [(103, true), (101, false), (120, false)] {
+        run.incidents.truncate(1);
+        run.incident(Cause::Failover, at);
+        match passes {
+            true => drop(run.passes()),
+            false => run.fails("and the audit says []"),
+        }
+    }
+    run.incidents.truncate(1);
+    run.incident(Cause::Failover, 103);
+    // The store has the note, so the audit has it as well.
+    run.stored = stored(true);
+    run.fails("and the audit says []");
+}

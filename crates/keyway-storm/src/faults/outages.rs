@@ -23,20 +23,25 @@ impl Faults<'_> {
         } else {
             Absence::Sealed
         };
-        let (before, meanwhile) = (self.seed.below(REPLICAS), self.seed.below(REPLICAS));
-        println!("          {absence:?}; replica {before} starts before, {meanwhile} meanwhile");
-        self.restart(before);
-        self.cluster.becomes_ready(before, KEY_READY_TIMEOUT);
+        let (replica, is_before) = (self.seed.below(REPLICAS), self.seed.below(2) == 0);
+        let when = if is_before { "before" } else { "meanwhile" };
+        println!("          {absence:?}; replica {replica} is restarted {when}");
+        if is_before {
+            self.restart(replica);
+            self.cluster.becomes_ready(replica, KEY_READY_TIMEOUT);
+        }
         let from = self.world.now();
         self.world.transit.set_absence(Some(absence));
         sleep(Duration::from_millis(2_000 + self.seed.next() % 2_000));
-        self.restart(meanwhile);
+        if !is_before {
+            self.restart(replica);
+        }
         let pause = Duration::from_millis(2_000 + self.seed.next() % 3_000);
-        self.supervise(meanwhile, Instant::now() + pause);
+        self.supervise(replica, Instant::now() + pause);
         self.world.transit.set_absence(None);
         self.done.key_absences.push((from, self.world.now()));
         // Its last try may still be waiting for the answer that did not come.
-        self.supervise(meanwhile, Instant::now() + KEY_READY_TIMEOUT);
+        self.supervise(replica, Instant::now() + KEY_READY_TIMEOUT);
     }
 
     /// Starts a replica again that ends because of its wrapping key, until it is ready after that.
@@ -127,6 +132,9 @@ impl Faults<'_> {
         self.cluster.kill_host();
         self.vanished(from);
         self.cluster.reap(BEHIND_LINK, self.world);
+        // An announcement that the server cannot deliver must not make it believe in the host longer.
+        sleep(Duration::from_millis(self.seed.next() % 2_500));
+        self.cluster.sql("SELECT pg_notify('keyway', 'storm')");
         if let Some(owner) = owner {
             self.measure_take_over(&owner, cut_at);
         }
