@@ -11,6 +11,7 @@ pub(crate) mod flows;
 pub(crate) mod memory;
 mod recall;
 pub(crate) mod start;
+pub(crate) mod team;
 pub(crate) mod tree;
 pub(crate) mod vault;
 

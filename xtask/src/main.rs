@@ -166,6 +166,9 @@ fn measure(workspace: &Workspace, what: Benchmark) -> Result<(), XtaskError> {
             keyway,
             against,
         } => bench::start::measure(workspace, runs, keyway, against),
+        Benchmark::Team { setup, plan } => {
+            bench::team::measure(workspace, tools::Missing::from_flag(setup), &plan)
+        }
         Benchmark::Tree { dev, runs } => {
             bench::tree::measure(workspace, bench::tree::Profile::from_flag(dev), runs)
         }
@@ -400,6 +403,14 @@ enum Benchmark {
         /// A program `keyway` of an earlier version, which starts at most 1.3 times as fast
         #[arg(long, value_name = "PROGRAM")]
         against: Option<std::path::PathBuf>,
+    },
+    /// The gateway of a team, beside `pgbench`, a gateway token and other gateways
+    Team {
+        /// Install the other gateways first, below target/
+        #[arg(long)]
+        setup: bool,
+        #[command(flatten)]
+        plan: bench::team::Plan,
     },
     /// Looking at a plugin of 50,000 files that did not change, against `find`
     Tree {

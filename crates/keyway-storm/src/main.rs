@@ -25,6 +25,7 @@ mod cluster;
 mod config;
 mod families;
 mod faults;
+mod figures;
 mod http;
 mod issuer;
 mod kill_trigger;
@@ -84,6 +85,9 @@ struct Options {
 }
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("figures") {
+        return figures::run();
+    }
     let options = Options::parse();
     let runtime = Runtime::new().expect("a runtime");
     let began = Instant::now();
