@@ -30,8 +30,8 @@ impl Scripts {
             team.sql(&format!("{sql} {order} LIMIT 1"))
         };
         team.sql("ALTER DATABASE team SET log_statement = 'all'");
+        // It connects at its first statement.
         let store = team.store(1);
-        team.sql("ALTER DATABASE team RESET log_statement");
         let grants = store.grants(team.person(0));
         let place = team.database.folder().join("log");
         let logged = |work: &dyn Fn()| {
@@ -59,6 +59,7 @@ impl Scripts {
         let commit = logged(&|| {
             grants.commit(key, generation, &tokens).expect("a commit");
         });
+        team.sql("ALTER DATABASE team RESET log_statement");
         let claim = Transaction::of(claim);
         let person = claim.statement.value(2);
         let known = Known {
@@ -195,6 +196,10 @@ impl Transaction {
                 "generation".to_owned()
             } else if value == (generation + 1).to_string() {
                 "next".to_owned()
+            } else if value.is_empty() {
+                // `pgbench` has no empty variables.
+                sql = sql.replace(&format!("${number}"), "''");
+                continue;
             } else {
                 let name = format!("{prefix}{number}");
                 let value = if value == *logged { held } else { &value };
