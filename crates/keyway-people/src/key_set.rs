@@ -10,10 +10,13 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::algorithm::{Algorithm, PublicKey};
+use crate::verified_signatures::VerifiedSignatures;
 
 /// The keys of an issuer that can check signatures; others that it publishes are left out.
 pub struct KeySet {
     keys: Vec<Key>,
+    /// What they were found to have signed.
+    pub(crate) verified: VerifiedSignatures,
 }
 
 struct Key {
@@ -47,7 +50,8 @@ impl KeySet {
         if keys.is_empty() {
             return Err(KeySetError::NoUsableKey);
         }
-        Ok(Self { keys })
+        let verified = VerifiedSignatures::default();
+        Ok(Self { keys, verified })
     }
 
     /// Returns the keys that a token may be signed with. One that names no key is signed with the

@@ -21,6 +21,7 @@ mod key_set;
 mod person;
 mod rules;
 mod timeouts;
+mod verified_signatures;
 mod verifier;
 
 pub use self::access_token::TokenError;

@@ -179,7 +179,7 @@ const RIVALS: [Rival; 2] = [
     },
     Rival {
         name: "litellm",
-        packages: &["litellm[proxy,extra_proxy]==1.109.1"],
+        packages: &["litellm[proxy,extra_proxy]==1.108.4"],
         program: "bin/litellm",
     },
 ];
