@@ -63,7 +63,7 @@ use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
 use self::operating::Operating;
 pub(crate) use self::person_page::OWN_PAGE;
-pub use self::person_page::{PersonAction, PersonEntry, PersonNeed, PersonVariable, SetBy};
+pub use self::person_page::{PersonEntry, PersonNeed, PersonVariable, SetBy};
 use self::principal::{PersonPrincipal, Principal, PrincipalId, TokenTable, bearer};
 use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};

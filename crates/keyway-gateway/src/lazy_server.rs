@@ -25,14 +25,14 @@ use keyway_mcp::session::{OfferedEras, SessionError};
 use keyway_mcp::states::ServerProblem;
 use keyway_mcp::timeouts::CONNECT_TIMEOUT;
 use keyway_mcp::tool_memory::ToolMemory;
-use keyway_people::Person;
+use keyway_people::{Person, PersonAction};
 use keyway_secret::{Secret, printable, shell_word};
 use keyway_transport::TransportError;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use self::cached::Cached;
-use crate::gateway::{PersonAction, PersonEntry, PersonNeed, Upstream};
+use crate::gateway::{PersonEntry, PersonNeed, Upstream};
 use crate::shared_gateway::SharedGateway;
 use crate::sharing;
 use crate::team::{PeopleConnections, Team};

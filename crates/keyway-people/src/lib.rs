@@ -9,6 +9,8 @@
 //! A browser shows whose it is by a sign-in at the person's issuer, whose ID token is read here too
 //! ([`AccessTokenVerifier::begin_browser_sign_in`]).
 //!
+//! What a person sends from a page of their own is read here as well ([`PersonForm`]).
+//!
 //! A token is read here and goes no further: [`VerifiedPerson`] does not hold it.
 
 mod access_token;
@@ -19,6 +21,7 @@ mod issuer;
 mod issuer_keys;
 mod key_set;
 mod person;
+mod person_form;
 mod rules;
 mod timeouts;
 mod verified_signatures;
@@ -32,6 +35,7 @@ pub use self::issuer::{Issuer, IssuerError};
 pub use self::issuer_keys::KeysError;
 pub use self::key_set::{KeySet, KeySetError};
 pub use self::person::{Person, PersonError};
+pub use self::person_form::{PersonAction, PersonForm};
 pub use self::rules::TokenRules;
 pub use self::verifier::{AccessTokenVerifier, VerifiedPerson};
 

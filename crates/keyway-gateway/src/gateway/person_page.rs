@@ -1,7 +1,6 @@
-//! What a page tells a person of the entries that they use, and what they ask for there.
+//! What a page tells a person of the entries that they use.
 
 use keyway::approval::Question;
-use keyway_secret::Secret;
 
 /// What an entry needs of a person, as a page shows it. No value is in it.
 #[derive(Debug, Clone)]
@@ -49,29 +48,6 @@ pub struct PersonNeed {
     pub(crate) words: String,
     /// On which page.
     pub(crate) page: String,
-}
-
-/// What a person asks for on their page.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum PersonAction {
-    /// Store a value of theirs for a variable of the entry.
-    Set {
-        /// The variable.
-        name: String,
-        /// The value.
-        value: Secret<String>,
-    },
-    /// Delete it.
-    Unset {
-        /// The variable.
-        name: String,
-    },
-    /// Agree to what was shown.
-    Agree {
-        /// Its digest.
-        digest: String,
-    },
 }
 
 /// Where people set variables.

@@ -12,10 +12,10 @@ use keyway::connect::{ConnectionFingerprint, FingerprintKey};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::states::ServerProblem;
-use keyway_people::Person;
+use keyway_people::{Person, PersonAction};
 
 use super::dormant::InitializeAnswers;
-use super::person_page::{PersonAction, PersonEntry, PersonNeed};
+use super::person_page::{PersonEntry, PersonNeed};
 
 /// A server that is served.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use keyway_config::resolve::SpecEndpoint;
 use keyway_config::usage;
 use keyway_mcp::aggregate::Opened;
 use keyway_mcp::states::ServerProblem;
-use keyway_people::Person;
+use keyway_people::{Person, PersonAction};
 use keyway_secret::{Secret, SystemClock, printable};
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
@@ -19,7 +19,7 @@ use keyway::variables::KeptVariables;
 use keyway_secret::Clock as _;
 
 use super::{LazyServer, pinned};
-use crate::gateway::{PersonAction, PersonEntry, PersonNeed};
+use crate::gateway::{PersonEntry, PersonNeed};
 use crate::team::{Need, Obstacle, Team};
 use crate::timeouts::LOOK_INTERVAL;
 
@@ -247,6 +247,7 @@ fn act(
         PersonAction::Agree { digest } => team
             .agree(plugin, server, (person, &digest))
             .map_err(failed),
+        _ => Ok(false),
     }
 }
 

@@ -13,10 +13,9 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
 use http::{HeaderMap, Method};
-use keyway_people::Person;
+use keyway_people::{Person, PersonForm};
 use keyway_secret::{Secret, printable, random};
 use keyway_transport::{Inbound, Reply};
 use url::form_urlencoded;
@@ -24,7 +23,7 @@ use url::form_urlencoded;
 use super::Consents;
 use super::browser::Browser;
 use super::flows::{Form, OwnPage};
-use crate::gateway::person_page::{OWN_PAGE, PersonAction, PersonEntry, PersonVariable, SetBy};
+use crate::gateway::person_page::{OWN_PAGE, PersonEntry, PersonVariable, SetBy};
 use crate::gateway::served_servers::ServedServer;
 use keyway_dashboard::consent_pages::{self as pages, Fault, escaped};
 
@@ -149,7 +148,7 @@ impl Consents {
             return Err(Fault::NotAsShown);
         }
         let body = request.body().await.map_err(|_| Fault::NotAsShown)?;
-        let sent = Sent::read(&body).ok_or(Fault::NotAsShown)?;
+        let sent = PersonForm::read(&body).ok_or(Fault::NotAsShown)?;
         let of_form = |fault| match fault {
             Fault::Used => Fault::FormUsed,
             Fault::Unknown | Fault::Late => Fault::NotAsShown,
@@ -180,54 +179,6 @@ fn is_from_own_page(headers: &HeaderMap, origin: &str) -> bool {
     text(ORIGIN).is_some_and(|it| it.eq_ignore_ascii_case(origin))
         && text(CONTENT_TYPE).is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"))
         && length.is_some_and(|length| length <= MAX_FORM)
-}
-
-/// What a form says.
-struct Sent {
-    form: Secret<String>,
-    plugin: String,
-    server: String,
-    action: PersonAction,
-}
-
-impl Sent {
-    /// Reads it: each field once.
-    fn read(body: &Bytes) -> Option<Self> {
-        let mut found: [(&str, Option<Secret<String>>); 7] = [
-            ("form", None),
-            ("plugin", None),
-            ("server", None),
-            ("action", None),
-            ("name", None),
-            ("value", None),
-            ("digest", None),
-        ];
-        for (name, value) in form_urlencoded::parse(body) {
-            let (_, place) = found.iter_mut().find(|(known, _)| *known == name)?;
-            if place.replace(Secret::new(value.into_owned())).is_some() {
-                return None;
-            }
-        }
-        let [form, plugin, server, action, name, value, digest] = found.map(|(_, value)| value);
-        let plain = |text: Option<Secret<String>>| Some(text?.expose().clone());
-        let action = match plain(action)?.as_str() {
-            "set" => PersonAction::Set {
-                name: plain(name)?,
-                value: value?,
-            },
-            "unset" => PersonAction::Unset { name: plain(name)? },
-            "agree" => PersonAction::Agree {
-                digest: plain(digest)?,
-            },
-            _ => return None,
-        };
-        Some(Self {
-            form: form?,
-            plugin: plain(plugin)?,
-            server: plain(server)?,
-            action,
-        })
-    }
 }
 
 fn entry_html(server: &ServedServer, entry: &PersonEntry, form: &Secret<String>) -> String {
