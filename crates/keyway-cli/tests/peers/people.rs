@@ -86,24 +86,25 @@ impl Team {
 
     /// Two gateways behind a proxy that passes requests on in turn, with their sign-ins in a database.
     fn of_replicas(tools: &Tools, server: &PostgresServer, database: &str) -> Self {
-        let port = free_port();
-        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
-        let settings = format!(
-            "[vault]\naddress = \"{}\"\nkey_command = \"echo {}\"\n",
-            server.address("keyway", database),
-            "5a".repeat(32)
-        );
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let settings = on_database(server, database);
         let mut team = Self::prepare(tools, port, &settings, None);
         for _ in 0..2 {
             team.add_gateway(0);
         }
+        team.relay_from(listener);
+        team
+    }
+
+    /// Passes connections on to the gateways in turn.
+    fn relay_from(&self, listener: TcpListener) {
         let port = |gateway: &Gateway| {
             let address = gateway.url("");
             address.rsplit_once(':').unwrap().1.parse().unwrap()
         };
-        let ports = team.gateways.iter().map(port).collect();
+        let ports = self.gateways.iter().map(port).collect();
         drop(thread::spawn(move || relay(&listener, ports)));
-        team
     }
 
     /// Starts everything but the gateways, which people reach at a port.
@@ -165,6 +166,12 @@ impl Team {
         let report = serde_json::from_slice(&output.stdout);
         report.unwrap_or_else(|_| panic!("{name}: {errors}"))
     }
+}
+
+/// Returns the settings of gateways that keep sign-ins in a database.
+fn on_database(server: &PostgresServer, database: &str) -> String {
+    let (address, key) = (server.address("keyway", database), "5a".repeat(32));
+    format!("[vault]\naddress = \"{address}\"\nkey_command = \"echo {key}\"\n")
 }
 
 /// Passes connections on in turn, as a proxy before replicas does.

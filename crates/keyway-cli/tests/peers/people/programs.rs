@@ -58,6 +58,59 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Adds the program to what a team serves, and sets its key for all.
+fn add_program(team: &Team) {
+    let env = json!({
+        "KEY": "${API_KEY}", "DATA": "${CLAUDE_PLUGIN_DATA}", "ALL": team.folder.at("home"),
+    });
+    let entry = json!({"command": "sh", "args": ["server.sh"], "env": env});
+    let folder = &team.folder;
+    folder.put("p/.mcp.json", json!({ "notes": entry }).to_string());
+    folder.put("p/server.sh", SERVER);
+    set_for_all(team, "key-for-all");
+}
+
+fn set_for_all(team: &Team, key: &str) {
+    let set = keyway(&team.folder).args(["env", "set", "API_KEY"]);
+    let set = set.stdin(format!("{key}\n")).run();
+    assert_eq!(set.code, 0, "{}", set.everything());
+}
+
+/// Starts a gateway whose own files are in `home`.
+fn serve(team: &Team, port: u16, home: &str) -> Gateway {
+    let listen = format!("127.0.0.1:{port}");
+    let serve = keyway(&team.folder).env("KEYWAY_HOME", team.folder.at(home));
+    Gateway::listening(&serve.args(["serve", "--listen", &listen, "p"]))
+}
+
+fn token(team: &Team, tools: &Tools, name: &str) -> String {
+    let report = team.person(tools, NOTES, name);
+    report["token"].as_str().unwrap().to_owned()
+}
+
+/// An admin approves the program, confined.
+fn approve(team: &Team) {
+    let grant = ["trust", "grant", "notes", "--for-people", "--config"];
+    let grant = keyway(&team.folder).args([&grant[..], &["p/.mcp.json"]].concat());
+    let grant = grant.run();
+    assert_eq!(grant.code, 0, "{}", grant.everything());
+    assert!(grant.stderr.contains("confined"), "{}", grant.stderr);
+}
+
+/// Waits until the program answers a person and goes on: a session from before a gateway's looks at its
+/// stores have settled is ended by one of them.
+fn settles(gateway: &Gateway, token: &str, text: &str) {
+    eventually("the program runs for a person, and goes on", || {
+        let begun = Session::begin(gateway, token);
+        let first = begun.keep(text);
+        thread::sleep(Duration::from_secs(4));
+        let second = begun.keep(text);
+        begun.end();
+        let is_own = |answer: &str| answer.contains("key-for-all; ");
+        is_own(&first) && is_own(&second)
+    });
+}
+
 #[test]
 fn a_program_runs_for_people_as_approved_confined_and_within_limits() {
     let Some(tools) = Tools::find(&[NODE, PROVIDER]) else {
@@ -66,44 +119,16 @@ fn a_program_runs_for_people_as_approved_confined_and_within_limits() {
     let port = free_port();
     let limits = "programs_for_each = 2\nprograms_for_all = 3\n";
     let mut team = Team::prepare(&tools, port, limits, None);
-    let env = json!({
-        "KEY": "${API_KEY}", "DATA": "${CLAUDE_PLUGIN_DATA}", "ALL": team.folder.at("home"),
-    });
-    let entry = json!({"command": "sh", "args": ["server.sh"], "env": env});
-    let folder = &team.folder;
-    folder.put("p/.mcp.json", json!({ "notes": entry }).to_string());
-    folder.put("p/server.sh", SERVER);
-    let set = keyway(folder).args(["env", "set", "API_KEY"]);
-    let set = set.stdin("key-for-all\n").run();
-    assert_eq!(set.code, 0, "{}", set.everything());
-    let listen = format!("127.0.0.1:{port}");
-    let serve = keyway(folder).args(["serve", "--listen", &listen, "p"]);
-    let gateway = Gateway::listening(&serve);
+    add_program(&team);
+    let gateway = serve(&team, port, "home");
     team.gateways.push(gateway);
-    let token = |name| {
-        let report = team.person(&tools, NOTES, name);
-        report["token"].as_str().unwrap().to_owned()
-    };
-    let (ada, amy) = (token("ada"), token("amy"));
+    let (ada, amy) = (token(&team, &tools, "ada"), token(&team, &tools, "amy"));
     let session = |token: &str| Session::begin(team.gateway(), token);
     let refused = session(&ada).keep("too-early");
     assert!(refused.contains("no admin approved"), "{refused}");
 
-    let grant = ["trust", "grant", "notes", "--for-people", "--config"];
-    let grant = keyway(&team.folder).args([&grant[..], &["p/.mcp.json"]].concat());
-    let grant = grant.run();
-    assert_eq!(grant.code, 0, "{}", grant.everything());
-    assert!(grant.stderr.contains("confined"), "{}", grant.stderr);
-    // A session from before the gateway's looks at the vault have settled is ended by one of them.
-    eventually("the program runs for a person, and goes on", || {
-        let begun = session(&ada);
-        let first = begun.keep("of-ada");
-        thread::sleep(Duration::from_secs(4));
-        let second = begun.keep("of-ada");
-        begun.end();
-        let is_own = |answer: &str| answer.contains("key-for-all; notes: of-ada");
-        is_own(&first) && is_own(&second)
-    });
+    approve(&team);
+    settles(team.gateway(), &ada, "of-ada");
 
     // Neither notes of the other nor anything else of the gateway's.
     let of_amy = session(&amy);
@@ -128,10 +153,10 @@ fn a_program_runs_for_people_as_approved_confined_and_within_limits() {
         third.keep("5").contains("key-for-all")
     });
 
-    // Another content is not what was approved: sessions end, and new ones are refused.
+    // Another content is not what was approved: what runs ends, and new sessions are refused.
     team.folder.put("p/server.sh", format!("{SERVER}# more\n"));
-    let over = |session: &Session<'_>| session.keep("6").starts_with("HTTP/1.1 404");
-    eventually("sessions end", || over(&second) && over(&of_amy));
+    let over = |session: &Session<'_>| !session.keep("6").contains("key-for-all; ");
+    eventually("nothing runs on", || over(&second) && over(&of_amy));
     let refused = session(&ada).keep("7");
     assert!(refused.contains("no admin approved"), "{refused}");
     // What the refusal says to do is enough.
@@ -146,6 +171,66 @@ fn a_program_runs_for_people_as_approved_confined_and_within_limits() {
         begun.end();
         answer.contains("key-for-all")
     });
+}
+
+/// The replicas share the database alone, as two machines do.
+#[test]
+fn a_change_of_variables_or_approvals_ends_connections_at_every_replica() {
+    let Some(tools) = Tools::find(&[NODE, PROVIDER]) else {
+        return;
+    };
+    let server = PostgresServer::start();
+    let database = server.create_database();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut team = Team::prepare(&tools, port, &on_database(&server, &database), None);
+    let settings = std::fs::read_to_string(team.folder.at("home/config/config.toml")).unwrap();
+    let folder = std::mem::replace(&mut team.folder, Folder::new());
+    let folder = folder.file("other/config/config.toml", settings);
+    team.folder = folder.mode("other/config", 0o700);
+    add_program(&team);
+    approve(&team);
+    for home in ["home", "other"] {
+        let gateway = serve(&team, 0, home);
+        team.gateways.push(gateway);
+    }
+    team.relay_from(listener);
+    let ada = token(&team, &tools, "ada");
+    let all = || team.gateways.iter();
+    let sessions = || -> Vec<Session<'_>> {
+        all()
+            .map(|gateway| settles(gateway, &ada, "of-ada"))
+            .for_each(drop);
+        all().map(|gateway| Session::begin(gateway, &ada)).collect()
+    };
+    let answers = |expected: &str| {
+        eventually("each replica answers so in a new session", || {
+            all().all(|gateway| {
+                let begun = Session::begin(gateway, &ada);
+                let answer = begun.keep("new");
+                begun.end();
+                answer.contains(expected)
+            })
+        });
+    };
+    let end = |sessions: &[Session<'_>]| {
+        let is_over = |it: &Session<'_>| !it.keep("old").contains("key-for-all; ");
+        eventually("each session with what was before ends", || {
+            sessions.iter().all(is_over)
+        });
+    };
+
+    let before = sessions();
+    set_for_all(&team, "another-key");
+    end(&before);
+    answers("another-key; notes: ");
+    set_for_all(&team, "key-for-all");
+    let before = sessions();
+    let revoke = ["trust", "revoke", "notes", "--config", "p/.mcp.json"];
+    let revoked = keyway(&team.folder).args(revoke).run();
+    assert_eq!(revoked.code, 0, "{}", revoked.everything());
+    end(&before);
+    answers("no admin approved");
 }
 
 const NOTES: &str = "/mcp/p/notes";
