@@ -1,7 +1,7 @@
 //! `cargo xtask storm`: many people at several replicas while everything around them fails.
 //!
-//! Part of `cargo xtask test` in a short form, which prints what it leaves out. The storm is a program
-//! of its own, `keyway-storm`.
+//! Part of `cargo xtask test` in a short form. What a machine refuses (namespaces, mounts) is left out,
+//! and that is printed. The storm is a program of its own, `keyway-storm`.
 
 use crate::child;
 use crate::error::XtaskError;
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     /// For how long things fail, in minutes
     #[arg(long)]
     minutes: Option<u64>,
-    /// What decides what happens when; 1 unless it is given
+    /// The number that decides what happens when; 1 unless it is given
     #[arg(long)]
     seed: Option<u64>,
     /// How many people have three sign-ins each
@@ -76,7 +76,7 @@ struct Usual {
 }
 
 const SHORT: Usual = Usual {
-    seconds: 75,
+    seconds: 100,
     people: 500,
     active: 300,
     longest_stop: 10,

@@ -161,7 +161,7 @@ impl Faults<'_> {
                 }
             }
             self.done.worst_recovery = self.done.worst_recovery.max(began.elapsed());
-            sleep(Duration::from_millis(1_000 + self.seed.next() % 2_000));
+            sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
         }
     }
 

@@ -264,7 +264,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     done.status.success().then_some(()).ok_or(why)
 }
 
-const IP: &str = "/usr/sbin/ip";
+const IP: &str = "/sbin/ip";
 /// An address on the link that no end has.
 const NOWHERE: &str = "02:00:00:00:00:01";
 const LOOPBACK_ELSEWHERE: &str = "ip link set lo up

@@ -107,6 +107,12 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("haproxy"),
     },
     Tool {
+        name: "iproute2",
+        why: "makes the link of a replica that the storm cuts",
+        found: Found::File(&["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip"]),
+        source: Source::Debian("iproute2"),
+    },
+    Tool {
         name: "softhsm2",
         why: "a PKCS#11 token, which holds the wrapping key of a team's store",
         found: Found::File(&["/usr/bin/softhsm2-util"]),

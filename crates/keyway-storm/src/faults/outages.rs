@@ -32,8 +32,9 @@ impl Faults<'_> {
         }
         let from = self.world.now();
         self.world.transit.set_absence(Some(absence));
-        sleep(Duration::from_millis(2_000 + self.seed.next() % 2_000));
-        if !is_before {
+        if is_before {
+            sleep(Duration::from_millis(2_000 + self.seed.next() % 2_000));
+        } else {
             self.restart(replica);
         }
         let pause = Duration::from_millis(2_000 + self.seed.next() % 3_000);
@@ -67,7 +68,7 @@ impl Faults<'_> {
 
     /// Fills the disk, ends the database while an answer is under way, and starts it after that.
     pub(super) fn full_disk(&mut self) {
-        self.wait_for_slow_request(ON_SMALL_DISK, Duration::from_secs(4));
+        self.wait_for_slow_request(ON_SMALL_DISK, LEFT_AT_MOST, Duration::from_secs(4));
         let Some(disk) = &self.cluster.disk else {
             return;
         };
@@ -122,7 +123,7 @@ impl Faults<'_> {
     pub(super) fn vanish_host(&mut self) {
         let how = self.how_to_cut();
         println!("          {how:?}");
-        self.wait_for_slow_request(BEHIND_LINK, Duration::from_secs(10));
+        self.wait_for_slow_request(BEHIND_LINK, Profile::Slow.delay(), Duration::from_secs(6));
         let owner = self.cluster.owner_behind_link();
         let Some(link) = &self.cluster.link else {
             return;
@@ -180,13 +181,13 @@ impl Faults<'_> {
     }
 
     /// Waits until a replica has sent a token that is answered late, and some of that time is over.
-    fn wait_for_slow_request(&self, replica: usize, within: Duration) {
+    fn wait_for_slow_request(&self, replica: usize, left_at_most: Duration, within: Duration) {
         let deadline = Instant::now() + within;
         let delay = Profile::Slow.delay();
         while Instant::now() < deadline {
             let sent = self.pending(replica, Profile::Slow);
             let left = sent.map(|at| (at + delay).saturating_sub(self.world.now()));
-            if left.is_some_and(|left| left > LEFT_AT_LEAST && left < LEFT_AT_MOST) {
+            if left.is_some_and(|left| left > LEFT_AT_LEAST && left < left_at_most) {
                 return;
             }
             sleep(Duration::from_millis(50));
