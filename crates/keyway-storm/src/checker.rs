@@ -107,17 +107,15 @@ impl Observed<'_> {
                 *row.recovered.entry(cause).or_default() += 1;
             } else {
                 // What it was refused for first is what cost it.
-                lost.get_or_insert((cause, again));
+                lost.get_or_insert(cause);
             }
         }
         let asked = self.asked.contains_key(&number);
         match (lost, self.stored.get(&number)) {
-            (Some((cause, refused)), stored) => {
+            (Some(cause), _) => {
                 *row.lost.entry(cause).or_default() += 1;
                 if may_lose(family.profile, cause) {
-                    let is_lacking = self.standby_lacks(family, refused, stored);
                     self.named(number, cause)
-                        .or_else(|why| is_lacking.then_some(()).ok_or(why))
                 } else {
                     Err(format!(
                         "lost by {cause:?}, which this server's grace covers"
@@ -189,24 +187,6 @@ impl Observed<'_> {
             Cause::Kill | Cause::Vanished if restarted => Cause::KillAndRestart,
             cause => cause,
         })
-    }
-
-    /// Tells whether the note that a token was refused is one of the commits that a standby lacked. Then
-    /// the store says nothing of it either, and has that token still.
-    fn standby_lacks(
-        &self,
-        family: &Family,
-        refused: &Redemption,
-        stored: Option<&Stored>,
-    ) -> bool {
-        let is_lacking = |incident: &Incident| {
-            incident.cause == Cause::Failover
-                && incident.from <= refused.at + COMMIT_TIME
-                && refused.at <= incident.until
-        };
-        let token = family.tokens.get(refused.number);
-        let is_unnoted = stored.is_some_and(|it| !it.needs_reauth && Some(&it.refresh) == token);
-        is_unnoted && self.incidents.iter().any(is_lacking)
     }
 
     /// The audit says that the refresh token was refused, and why that may have been.

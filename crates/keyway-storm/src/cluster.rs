@@ -389,6 +389,8 @@ impl Drop for Cluster {
 
 /// How many replicas there are.
 pub(crate) const REPLICAS: usize = 3;
+/// The replica with two connections to the database, and one that shows that it lives.
+pub(crate) const WITH_SMALL_POOL: usize = 0;
 /// The replica whose folder is on a small disk.
 pub(crate) const ON_SMALL_DISK: usize = 1;
 /// The replica on a host of its own.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use keyway_testkit::Folder;
 use serde_json::json;
 
-use crate::cluster::{BEHIND_LINK, Ports, REPLICAS};
+use crate::cluster::{BEHIND_LINK, Ports, REPLICAS, WITH_SMALL_POOL};
 use crate::namespaces::Link;
 use crate::transit;
 use crate::upstream::World;
@@ -28,9 +28,9 @@ pub(crate) fn folder(ports: &Ports, world: &World, has_link: bool) -> Folder {
         .mode("transit-token", 0o600)
         .executable("browser", browser);
     let secret_file = folder.at("transit-token").display().to_string();
-    let config = |address: &str| {
+    let config = |address: &str, connections: u32| {
         format!(
-            "[vault]\naddress = \"postgres://keyway@{address}\"\n\
+            "[vault]\naddress = \"postgres://keyway@{address}\"\nconnections = {connections}\n\
              [vault.key]\ntransit_url = \"http://127.0.0.1:{}{}\"\nname = \"{}\"\n\
              secret_file = \"{secret_file}\"\n\
              [gateway]\npublic_url = \"{}\"\n\
@@ -50,10 +50,11 @@ pub(crate) fn folder(ports: &Ports, world: &World, has_link: bool) -> Folder {
     let homes = (0..REPLICAS).map(|number| {
         let is_direct = has_link && number == BEHIND_LINK;
         let address = if is_direct { &direct } else { &proxied };
-        (format!("home{number}"), config(address))
+        let connections = if number == WITH_SMALL_POOL { 2 } else { 16 };
+        (format!("home{number}"), config(address, connections))
     });
     // Before the proxy runs, the first sign-ins go to the database itself.
-    let own = ("home".to_owned(), config(&format!("{first}/storm")));
+    let own = ("home".to_owned(), config(&format!("{first}/storm"), 16));
     for (home, config) in homes.chain([own]) {
         folder = folder
             .file(&format!("{home}/keyway/config/config.toml"), config)

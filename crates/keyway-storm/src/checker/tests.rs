@@ -370,35 +370,3 @@ fn a_token_of_an_ended_family_may_come_once_more_if_its_answer_came_after_the_en
         });
     }
 }
-
-#[test]
-fn a_refusal_that_a_standby_lacks_is_not_in_the_audit_and_not_in_the_store() {
-    let mut run = Run::of(Profile::Slow);
-    let spent = run.current.clone();
-    run.renew(100);
-    assert_eq!(run.redeem(&spent, 102, Delivery::Written), None);
-    run.incident(Cause::Kill, 101);
-    run.restarts = vec![second(103)];
-    let stored = |needs_reauth| {
-        let refresh = spent.clone();
-        Some(Stored {
-            refresh,
-            needs_reauth,
-        })
-    };
-    run.stored = stored(false);
-    run.fails("and the audit says []");
-    for (at, passes) in [(103, true), (101, false), (120, false)] {
-        run.incidents.truncate(1);
-        run.incident(Cause::Failover, at);
-        match passes {
-            true => drop(run.passes()),
-            false => run.fails("and the audit says []"),
-        }
-    }
-    run.incidents.truncate(1);
-    run.incident(Cause::Failover, 103);
-    // The store has the note, so the audit has it as well.
-    run.stored = stored(true);
-    run.fails("and the audit says []");
-}
