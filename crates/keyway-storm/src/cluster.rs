@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, PostgresServer, free_port};
+use keyway_testkit::{Folder, PostgresServer};
 use rustix::process::Signal;
 
-use crate::config;
+use crate::config::{self, BEHIND_LINK, ON_SMALL_DISK, Ports, REPLICAS};
 use crate::families::Profile;
 use crate::kill_trigger::kill;
 use crate::namespaces::{Link, SmallDisk};
@@ -37,29 +37,6 @@ pub(crate) struct Cluster {
     link_proxy: Option<Child>,
     /// What this machine refuses, and why.
     pub(crate) left_out: Vec<String>,
-}
-
-/// Ports that configurations name before anything listens there.
-pub(crate) struct Ports {
-    pub(crate) public: u16,
-    pub(crate) database: u16,
-    pub(crate) servers: [u16; 2],
-    pub(crate) replicas: [u16; REPLICAS],
-}
-
-impl Ports {
-    pub(crate) fn free() -> Self {
-        Self {
-            public: free_port(),
-            database: free_port(),
-            servers: [free_port(), free_port()],
-            replicas: std::array::from_fn(|_| free_port()),
-        }
-    }
-
-    pub(crate) fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.public)
-    }
 }
 
 /// A `keyway serve`, or the place of one that was killed.
@@ -387,13 +364,5 @@ impl Drop for Cluster {
     }
 }
 
-/// How many replicas there are.
-pub(crate) const REPLICAS: usize = 3;
-/// The replica with two connections to the database, and one that shows that it lives.
-pub(crate) const WITH_SMALL_POOL: usize = 0;
-/// The replica whose folder is on a small disk.
-pub(crate) const ON_SMALL_DISK: usize = 1;
-/// The replica on a host of its own.
-pub(crate) const BEHIND_LINK: usize = 2;
 const HAPROXY: &str = "/usr/sbin/haproxy";
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";

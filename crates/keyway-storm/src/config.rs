@@ -1,14 +1,36 @@
-//! What the replicas and the proxies are told.
+//! What the replicas and the proxies are told: where each listens, and what is different about which.
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, free_port};
 use serde_json::json;
 
-use crate::cluster::{BEHIND_LINK, Ports, REPLICAS, WITH_SMALL_POOL};
 use crate::namespaces::Link;
 use crate::transit;
 use crate::upstream::World;
+
+/// Ports that configurations name before anything listens there.
+pub(crate) struct Ports {
+    pub(crate) public: u16,
+    pub(crate) database: u16,
+    pub(crate) servers: [u16; 2],
+    pub(crate) replicas: [u16; REPLICAS],
+}
+
+impl Ports {
+    pub(crate) fn free() -> Self {
+        Self {
+            public: free_port(),
+            database: free_port(),
+            servers: [free_port(), free_port()],
+            replicas: std::array::from_fn(|_| free_port()),
+        }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.public)
+    }
+}
 
 /// Makes the homes of the replicas, and one for the first sign-ins.
 pub(crate) fn folder(ports: &Ports, world: &World, has_link: bool) -> Folder {
@@ -110,3 +132,12 @@ pub(crate) fn link_proxy(link: &Link, port: u16) -> String {
         Link::LOOPBACK
     )
 }
+
+/// How many replicas there are.
+pub(crate) const REPLICAS: usize = 3;
+/// The replica with two connections to the database, and one that shows that it lives.
+pub(crate) const WITH_SMALL_POOL: usize = 0;
+/// The replica whose folder is on a small disk.
+pub(crate) const ON_SMALL_DISK: usize = 1;
+/// The replica on a host of its own.
+pub(crate) const BEHIND_LINK: usize = 2;

@@ -9,7 +9,8 @@ use rustix::process::Signal;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::checker::{Cause, Incident};
-use crate::cluster::{Cluster, REPLICAS};
+use crate::cluster::Cluster;
+use crate::config::REPLICAS;
 use crate::kill_trigger::{Killed, Point};
 use crate::seed::Seed;
 use crate::upstream::World;

@@ -50,7 +50,8 @@ use keyway_store::{GrantKey, GrantState, GrantStore as _};
 use tokio::runtime::Runtime;
 
 use crate::checker::{Observed, Stored};
-use crate::cluster::{Cluster, Ports};
+use crate::cluster::Cluster;
+use crate::config::Ports;
 use crate::faults::{Done, Faults};
 use crate::kill_trigger::KillTrigger;
 use crate::load::Load;

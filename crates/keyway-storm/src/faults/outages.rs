@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Faults;
 use crate::checker::{Cause, Incident};
-use crate::cluster::{BEHIND_LINK, ON_SMALL_DISK, REPLICAS};
+use crate::config::{BEHIND_LINK, ON_SMALL_DISK, REPLICAS};
 use crate::families::{Delivery, Profile};
 use crate::load::NO_KEY;
 use crate::namespaces::Cut;
@@ -33,7 +33,7 @@ impl Faults<'_> {
         let from = self.world.now();
         self.world.transit.set_absence(Some(absence));
         if is_before {
-            sleep(Duration::from_millis(2_000 + self.seed.next() % 2_000));
+            sleep(Duration::from_millis(4_000 + self.seed.next() % 2_000));
         } else {
             self.restart(replica);
         }
