@@ -12,8 +12,9 @@ pub(crate) const TAKE_OVER: Duration = Duration::from_secs(3);
 /// Longer than any answer may take.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// Two requests for one key that lie closer together may have begun at the same moment.
-pub(crate) const SECOND_QUESTION_AFTER: Duration = Duration::from_secs(4);
+/// Two requests for one key that lie closer together may have begun at the same moment: at the start,
+/// when a replica knows no key, a busy machine needs seconds for each.
+pub(crate) const SECOND_QUESTION_AFTER: Duration = Duration::from_secs(15);
 /// Between a cut link and the last survivor's look that shows it: what is promised.
 pub(crate) const VANISHED_HOST_FOUND_WITHIN: Duration = Duration::from_secs(6);
 /// For an answer of `/readyz`.
@@ -24,3 +25,7 @@ pub(crate) const VANISHED_HOST_LOOKED_FOR: Duration = Duration::from_secs(20);
 pub(crate) const KEY_ERROR_AFTER: Duration = Duration::from_secs(8);
 /// For a replica to start again once the wrapping key is back.
 pub(crate) const KEY_READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Until an answer comes: enough to end a database before that, and not so much that its absence
+/// becomes long.
+pub(crate) const LEFT_AT_LEAST: Duration = Duration::from_millis(1_500);
+pub(crate) const LEFT_AT_MOST: Duration = Duration::from_secs(6);

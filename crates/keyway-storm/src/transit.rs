@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(ask(&transit, DECRYPT, &body, at).unwrap().0, 200);
             assert_eq!(transit.found().0, Vec::<String>::new(), "two at one moment");
         }
-        assert_eq!(ask(&transit, DECRYPT, &body, 20).unwrap().0, 200);
+        assert_eq!(ask(&transit, DECRYPT, &body, 30).unwrap().0, 200);
         assert_eq!(transit.found().0.len(), 1);
     }
 }

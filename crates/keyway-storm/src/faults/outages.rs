@@ -9,7 +9,9 @@ use crate::config::{BEHIND_LINK, ON_SMALL_DISK, REPLICAS};
 use crate::families::{Delivery, Profile};
 use crate::load::NO_KEY;
 use crate::namespaces::Cut;
-use crate::timeouts::{COMMIT_TIME, KEY_READY_TIMEOUT, VANISHED_HOST_LOOKED_FOR};
+use crate::timeouts::{
+    COMMIT_TIME, KEY_READY_TIMEOUT, LEFT_AT_LEAST, LEFT_AT_MOST, VANISHED_HOST_LOOKED_FOR,
+};
 use crate::transit::Absence;
 
 impl Faults<'_> {
@@ -224,6 +226,3 @@ impl Faults<'_> {
 /// The folder of the journal, inside of a replica's.
 const JOURNAL: &str = "data/database-journal";
 const JOURNALED: &str = "journal-";
-/// Enough to end a database before an answer comes, and not so much that its absence becomes long.
-const LEFT_AT_LEAST: Duration = Duration::from_millis(1_500);
-const LEFT_AT_MOST: Duration = Duration::from_secs(6);
