@@ -13,6 +13,7 @@ use crate::cluster::Cluster;
 use crate::config::REPLICAS;
 use crate::kill_trigger::{Killed, Point};
 use crate::seed::Seed;
+use crate::timeouts::READY_AGAIN_TIMEOUT;
 use crate::upstream::World;
 
 /// Something that is done.
@@ -148,10 +149,20 @@ impl Faults<'_> {
             if is_mixed {
                 self.restart_killed(Duration::from_secs(5));
             }
-            self.restart_ended();
             let began = Instant::now();
-            for number in 0..REPLICAS {
-                if !self.cluster.becomes_ready(number, Duration::from_secs(60)) {
+            self.wait_until_ready(fault, began + READY_AGAIN_TIMEOUT);
+            self.done.worst_recovery = self.done.worst_recovery.max(began.elapsed());
+            sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
+        }
+    }
+
+    /// Waits until all replicas are ready; those that end by themselves meanwhile are started again.
+    fn wait_until_ready(&mut self, fault: Fault, deadline: Instant) {
+        for number in 0..REPLICAS {
+            self.restart_ended();
+            while !self.cluster.becomes_ready(number, Duration::from_secs(1)) {
+                self.restart_ended();
+                if Instant::now() > deadline {
                     let log = self.cluster.log(number);
                     let tail = log.get(log.len().saturating_sub(600)..).unwrap_or_default();
                     let text = format!(
@@ -159,10 +170,9 @@ impl Faults<'_> {
                         fault.name()
                     );
                     self.done.unexpected.push(text);
+                    break;
                 }
             }
-            self.done.worst_recovery = self.done.worst_recovery.max(began.elapsed());
-            sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
         }
     }
 
@@ -321,9 +331,10 @@ impl Faults<'_> {
             self.cluster.reap(number, self.world);
             let log = self.cluster.log(number);
             let tail = log.get(log.len().saturating_sub(800)..).unwrap_or_default();
-            self.done
-                .unexpected
-                .push(format!("replica {number} ended by itself:\n{tail}"));
+            self.done.unexpected.push(format!(
+                "replica {number} ended by itself at {:.1} s:\n{tail}",
+                self.world.now().as_secs_f32()
+            ));
             self.cluster.start_replica(number, self.world);
         }
     }

@@ -82,49 +82,57 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
         notes.failures
     );
     drop(notes);
-    let mut wrong = findings.violations;
-    wrong.extend(also_wrong(storm, outcome));
-    for text in wrong.iter().take(SHOWN) {
-        println!("\nWRONG: {text}");
-    }
     for what in outcome.left_out {
         println!("\nleft out, because this machine refuses it: {what}");
     }
-    if wrong.is_empty() {
-        println!("\nall as it has to be (seed {})", storm.options.seed);
+    let mut wrong = 0;
+    for (kind, texts) in all_wrong(storm, outcome, findings.violations) {
+        for text in texts.iter().take(SHOWN) {
+            println!("\nWRONG: {text}");
+        }
+        if texts.len() > SHOWN {
+            println!("\nand {} more of this kind: {kind}", texts.len() - SHOWN);
+        }
+        wrong += texts.len();
+    }
+    let seed = storm.options.seed;
+    if wrong == 0 {
+        println!("\nall as it has to be (seed {seed})");
         return ExitCode::SUCCESS;
     }
-    println!(
-        "\n{} things are wrong (seed {})",
-        wrong.len(),
-        storm.options.seed
-    );
+    println!("\n{wrong} things are wrong (seed {seed})");
     ExitCode::FAILURE
 }
 
-/// Returns what is wrong beside the journals.
-fn also_wrong(storm: &Storm<'_>, outcome: &Outcome<'_>) -> Vec<String> {
+/// Returns all that is wrong, by kind; the first kind is what the journals say.
+fn all_wrong(
+    storm: &Storm<'_>,
+    outcome: &Outcome<'_>,
+    journals: Vec<String>,
+) -> [(&'static str, Vec<String>); 6] {
     let Outcome { done, open, .. } = *outcome;
     let notes = storm.load.notes();
     let foreign = notes.foreign.iter();
     let foreign = foreign.map(|text| format!("another person's page: {text}"));
-    let mut wrong: Vec<String> = foreign.collect();
-    wrong.extend(done.unexpected.iter().cloned());
-    wrong.extend(checker::calls_without_key(
-        &notes.without_key,
-        &done.key_absences,
-    ));
-    wrong.extend(checker::late_take_overs(&done.take_overs));
+    let without_key = checker::calls_without_key(&notes.without_key, &done.key_absences);
     let (again, _) = storm.world.transit.found();
-    let again = again.iter();
-    wrong.extend(again.map(|text| format!("a key in memory was asked for again: {text}")));
+    let again = again.into_iter();
+    let again = again.map(|text| format!("a key in memory was asked for again: {text}"));
+    let mut others = done.unexpected.clone();
     if open != "0" {
-        wrong.push(format!("{open} claims are open at the end"));
+        others.push(format!("{open} claims are open at the end"));
     }
     if outcome.refreshes == 0 || done.counts.is_empty() {
-        wrong.push("nothing happened".to_owned());
+        others.push("nothing happened".to_owned());
     }
-    wrong
+    [
+        ("sign-ins", journals),
+        ("pages", foreign.collect()),
+        ("calls without a wrapping key", without_key),
+        ("keys that were asked for", again.collect()),
+        ("take-overs", checker::late_take_overs(&done.take_overs)),
+        ("processes and claims", others),
+    ]
 }
 
 fn print_row(name: &str, row: &Row) {

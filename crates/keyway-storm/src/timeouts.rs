@@ -29,3 +29,5 @@ pub(crate) const KEY_READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// becomes long.
 pub(crate) const LEFT_AT_LEAST: Duration = Duration::from_millis(1_500);
 pub(crate) const LEFT_AT_MOST: Duration = Duration::from_secs(6);
+/// For all replicas to be ready after a fault.
+pub(crate) const READY_AGAIN_TIMEOUT: Duration = Duration::from_secs(60);
