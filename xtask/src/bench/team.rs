@@ -174,12 +174,16 @@ struct Rival {
 const RIVALS: [Rival; 2] = [
     Rival {
         name: "contextforge",
-        packages: &["mcp-contextforge-gateway==1.0.7.post20260921"],
+        packages: &[
+            "mcp-contextforge-gateway==1.0.7.post20260921",
+            "psycopg[binary]==3.3.9",
+        ],
         program: "bin/mcpgateway",
     },
+    // Later ones need a `certifi` that PyPI does not have yet.
     Rival {
         name: "litellm",
-        packages: &["litellm[proxy,extra_proxy]==1.108.4"],
+        packages: &["litellm[proxy,extra_proxy]==1.106.2"],
         program: "bin/litellm",
     },
 ];

@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 use super::client::{Client, call};
 use super::site::{PAGE, Redemption, Site};
 use super::team::{Badges, Team};
-use super::timeouts::{BURST, RENEWAL_POLL, RENEWAL_TIMEOUT, RENEWED_AHEAD, WARM_UP};
+use super::timeouts::{
+    BURST, LONG, RENEWAL_POLL, RENEWAL_TIMEOUT, RENEWED_AHEAD, WARM_UP_EACH, WARM_UP_LEAST,
+};
 use super::{Goal, Plan, Stage};
 
 /// Measures it with a ceiling of so many token requests a second, 0 for none. `rate` is that of claims
@@ -32,7 +34,9 @@ pub(crate) fn measure(
     let mut team = stage.team(plan, REPLICAS);
     let store = team.store(16);
     let pattern = team.pattern(&store);
-    team.store_people(&store, (&pattern, plan.people), WARM_UP);
+    let people = u32::try_from(plan.people).unwrap_or(u32::MAX);
+    let warm_up = RENEWED_AHEAD + WARM_UP_LEAST + WARM_UP_EACH * people;
+    team.store_people(&store, (&pattern, plan.people), LONG);
     drop(store);
     for number in 0..REPLICAS {
         team.start(number);
@@ -46,10 +50,10 @@ pub(crate) fn measure(
         people: plan.people,
     };
     // All of them at the same moment, which no replica has read yet.
-    let ends = Instant::now() + WARM_UP;
+    let ends = Instant::now() + warm_up;
     team.sql(&format!(
         "UPDATE keyway.grants SET expires_at = keyway.now() + {} WHERE person <> ''",
-        WARM_UP.as_millis()
+        warm_up.as_millis()
     ));
     run.warm_up();
     let left = ends.saturating_duration_since(Instant::now());

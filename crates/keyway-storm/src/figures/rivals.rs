@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use self::programs::Rival;
+use self::programs::{Rival, Surroundings};
 use super::client::{Client, Session};
 use super::site::PAGE;
 use super::{Goal, Plan, Stage, median, milliseconds, percentile};
@@ -32,8 +32,17 @@ pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, rivals: &[String], goals: &
     };
     let mut targets = vec![ours];
     let upstream = format!("{}/open/mcp", stage.site.origin());
+    // The same server of databases for those that want one.
+    let create = "CREATE DATABASE rival OWNER keyway";
+    team.database.sql("postgres", create);
+    let port = team.database_port();
+    let surroundings = Surroundings {
+        upstream: &upstream,
+        database: format!("keyway@127.0.0.1:{port}/rival"),
+        folder: &team.folder,
+    };
     for text in rivals {
-        match Rival::parse(text).and_then(|it| it.start(&upstream, &team.folder)) {
+        match Rival::parse(text).and_then(|it| it.start(&surroundings)) {
             Ok(target) => targets.push(target),
             Err(why) => goals.push(Goal::new(
                 text.as_str(),

@@ -1,7 +1,7 @@
 //! How other gateways are started and told of the server.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -20,6 +20,15 @@ pub(super) enum Rival {
     LiteLlm(PathBuf),
 }
 
+/// What each of them is told.
+pub(super) struct Surroundings<'a> {
+    /// The address of the server.
+    pub(super) upstream: &'a str,
+    /// Role, host and database of a PostgreSQL.
+    pub(super) database: String,
+    pub(super) folder: &'a Folder,
+}
+
 impl Rival {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
@@ -30,18 +39,19 @@ impl Rival {
     }
 
     /// Starts it in front of a server, and waits until it answers.
-    pub(super) fn start(self, upstream: &str, folder: &Folder) -> Result<Target, String> {
+    pub(super) fn start(self, around: &Surroundings<'_>) -> Result<Target, String> {
         let port = free_port();
+        let (upstream, folder) = (around.upstream, around.folder);
         match self {
             Self::ContextForge(environment) => {
                 let program = environment.join("bin/mcpgateway");
                 let mut command = Command::new(program);
-                for (name, value) in forge_settings(folder) {
+                for (name, value) in forge_settings(around) {
                     command.env(name, value);
                 }
                 command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
                 let process = run(command, folder, "contextforge", port)?;
-                let token = forge_token(&environment, folder)?;
+                let token = forge_token(&environment, around)?;
                 let headers = format!("authorization: Bearer {token}\r\n");
                 let body = json!({
                     "name": "figures",
@@ -119,11 +129,11 @@ fn run(mut command: Command, folder: &Folder, name: &str, port: u16) -> Result<E
     Err(tail.unwrap_or_default().replace(['\n', '|'], " "))
 }
 
-fn forge_settings(folder: &Folder) -> [(&'static str, String); 13] {
-    let database = folder.at("contextforge.db");
+fn forge_settings(around: &Surroundings<'_>) -> [(&'static str, String); 13] {
+    let database = &around.database;
     let text = str::to_owned;
     [
-        ("DATABASE_URL", format!("sqlite:///{}", database.display())),
+        ("DATABASE_URL", format!("postgresql+psycopg://{database}")),
         ("JWT_SECRET_KEY", text(SECRET)),
         ("AUTH_ENCRYPTION_SECRET", text(SECRET)),
         ("BASIC_AUTH_PASSWORD", text(SECRET)),
@@ -141,9 +151,9 @@ fn forge_settings(folder: &Folder) -> [(&'static str, String); 13] {
     ]
 }
 
-fn forge_token(environment: &std::path::Path, folder: &Folder) -> Result<String, String> {
+fn forge_token(environment: &Path, around: &Surroundings<'_>) -> Result<String, String> {
     let mut command = Command::new(environment.join("bin/python"));
-    for (name, value) in forge_settings(folder) {
+    for (name, value) in forge_settings(around) {
         command.env(name, value);
     }
     let made = command
