@@ -34,7 +34,32 @@ pub(crate) struct Presence {
     pub(crate) owner: i64,
     is_held: watch::Sender<bool>,
     /// Who wants to be told of which topic; the lock is never held across an await.
-    listeners: Mutex<HashMap<String, Vec<Weak<dyn Listener>>>>,
+    listeners: Mutex<Listeners>,
+}
+
+/// The listeners by topic.
+#[derive(Debug, Default)]
+struct Listeners {
+    topics: HashMap<String, Vec<Weak<dyn Listener>>>,
+    /// At so many topics those of dropped listeners are removed: twice as many as were left the last
+    /// time, so that many thousands of people do not make each one look at all.
+    sweep_at: usize,
+}
+
+impl Listeners {
+    fn add(&mut self, topic: String, listener: Weak<dyn Listener>) {
+        let is_alive = |listener: &Weak<dyn Listener>| listener.strong_count() > 0;
+        if self.topics.len() >= self.sweep_at {
+            self.topics.retain(|_, of_topic| {
+                of_topic.retain(is_alive);
+                !of_topic.is_empty()
+            });
+            self.sweep_at = (2 * self.topics.len()).max(MIN_SWEEP);
+        }
+        let of_topic = self.topics.entry(topic).or_default();
+        of_topic.retain(is_alive);
+        of_topic.push(listener);
+    }
 }
 
 /// Told of announcements.
@@ -91,12 +116,7 @@ impl Presence {
 
     /// Tells the listener of a topic until it is dropped.
     pub(crate) fn listen(&self, topic: String, listener: Weak<dyn Listener>) {
-        let mut all = self.lock();
-        all.retain(|_, of_topic| {
-            of_topic.retain(|listener| listener.strong_count() > 0);
-            !of_topic.is_empty()
-        });
-        all.entry(topic).or_default().push(listener);
+        self.lock().add(topic, listener);
     }
 
     /// Tells the listeners of one topic, or of all.
@@ -109,12 +129,12 @@ impl Presence {
             }
         };
         match topic {
-            Some(topic) => all.get(topic).into_iter().for_each(heard),
-            None => all.values().for_each(heard),
+            Some(topic) => all.topics.get(topic).into_iter().for_each(heard),
+            None => all.topics.values().for_each(heard),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Vec<Weak<dyn Listener>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Listeners> {
         self.listeners
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -277,3 +297,41 @@ async fn again(start: &Start) -> Session {
 /// a host vanished; an announcement that it sends meanwhile stops the probes, and then two seconds
 /// more may pass. The lock has to be free within six seconds even so.
 const SHORTER_TIMEOUT: &str = "SET tcp_keepalives_idle = 2; SET tcp_user_timeout = 2000";
+
+const MIN_SWEEP: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Deaf;
+
+    impl Listener for Deaf {
+        fn heard(&self, _: News) {}
+    }
+
+    /// Each person listens several times; looking at all of them each time made ten thousand slow.
+    #[test]
+    fn topics_of_dropped_listeners_are_removed_while_others_listen_on() {
+        let mut listeners = Listeners::default();
+        let kept: Arc<dyn Listener> = Arc::new(Deaf);
+        listeners.add("kept".to_owned(), Arc::downgrade(&kept));
+        let mut most = 0;
+        for number in 0..10 * MIN_SWEEP {
+            let dropped: Arc<dyn Listener> = Arc::new(Deaf);
+            listeners.add(number.to_string(), Arc::downgrade(&dropped));
+            most = most.max(listeners.topics.len());
+        }
+        assert!(most <= 2 * MIN_SWEEP, "{most}");
+        assert!(listeners.topics.contains_key("kept"));
+        for _ in 0..10 {
+            let dropped: Arc<dyn Listener> = Arc::new(Deaf);
+            listeners.add("kept".to_owned(), Arc::downgrade(&dropped));
+        }
+        assert!(
+            listeners.topics["kept"].len() <= 2,
+            "its dropped listeners go as well"
+        );
+    }
+}

@@ -76,8 +76,8 @@ pub struct Accounts {
     pub(crate) device: bool,
     /// Clients show a code to their person where no page can be opened.
     pub(crate) client_shows_codes: bool,
-    /// Which claims were left behind by processes that died.
-    pub(crate) orphans: Arc<OrphanWatch>,
+    /// Which claims were left behind by processes that died; `None` if the host looks for them.
+    pub(crate) orphans: Option<Arc<OrphanWatch>>,
     /// The session that connections are for, if they are for one: it keeps to one account.
     pub(crate) account_pin: Option<AccountPin>,
 }
@@ -94,7 +94,7 @@ impl Accounts {
     ) -> Self {
         let stores = Stores::of_vault(vault, profile, &ClientIdentity::default());
         Self {
-            orphans: Arc::new(OrphanWatch::new(Arc::clone(&stores.grants))),
+            orphans: stores.orphan_watch(),
             stores,
             in_flight: vault.in_flight().clone(),
             vault: Some(Arc::clone(vault)),

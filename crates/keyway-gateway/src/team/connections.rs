@@ -76,15 +76,13 @@ impl PeopleConnections {
             inner: Mutex::new(Some(link)),
             _place: place,
         });
-        let mut open = self.open();
-        open.retain(|it| it.link.strong_count() > 0);
-        open.push(OpenConnection {
+        // Those that have ended are taken out by the next look.
+        self.open().push(OpenConnection {
             person: person.clone(),
             fingerprint,
             link: Arc::downgrade(&link),
             feeds,
         });
-        drop(open);
         let mut held = Connection::new(link, events);
         held.watch = watch;
         held

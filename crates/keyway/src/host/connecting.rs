@@ -92,11 +92,7 @@ impl Host {
         };
         let (connection, offer) = self.dial(remote, target.spec.transport, authorizer).await?;
         if let (Some(oauth), Some(accounts)) = (&oauth, &self.accounts) {
-            look_after(
-                oauth.clone(),
-                Arc::clone(&accounts.orphans),
-                &connection.link,
-            );
+            look_after(oauth.clone(), accounts.orphans.clone(), &connection.link);
         }
         Ok(Connected {
             connection,

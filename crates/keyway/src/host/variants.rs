@@ -13,7 +13,7 @@ use crate::approval::PersonApprovals;
 use crate::events::Events;
 use crate::redaction_values::RedactionValues;
 use crate::settings::Settings;
-use crate::sign_in::{AccountPin, Accounts, OrphanWatch, PromptPolicy, Stores};
+use crate::sign_in::{AccountPin, Accounts, PromptPolicy, Stores};
 #[cfg(feature = "callback")]
 use crate::sign_in::{Loopback, Presenter};
 #[cfg(all(feature = "callback", feature = "vault"))]
@@ -57,7 +57,7 @@ impl Host {
     pub fn with_sign_in_stores(&self, stores: Stores) -> Self {
         self.with_accounts(|accounts| {
             let stores = stores.counting(&accounts.in_flight, &self.clock);
-            accounts.orphans = Arc::new(OrphanWatch::new(Arc::clone(&stores.grants)));
+            accounts.orphans = stores.orphan_watch();
             accounts.stores = stores;
         })
     }

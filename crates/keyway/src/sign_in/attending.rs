@@ -12,12 +12,11 @@ use crate::timeouts::{ATTENDANCE_POLL_INTERVAL, ORPHAN_POLL_INTERVAL};
 /// Looks after a connection for as long as it is held.
 ///
 /// A sign-out waits for the session to end, so that it ends with a token that still counts.
-pub(crate) fn look_after(oauth: OAuth, orphans: Arc<OrphanWatch>, link: &Arc<dyn Link>) {
-    drop(tokio::spawn(recover(
-        oauth.clone(),
-        orphans,
-        Arc::downgrade(link),
-    )));
+pub(crate) fn look_after(oauth: OAuth, orphans: Option<Arc<OrphanWatch>>, link: &Arc<dyn Link>) {
+    if let Some(orphans) = orphans {
+        let recovery = recover(oauth.clone(), orphans, Arc::downgrade(link));
+        drop(tokio::spawn(recovery));
+    }
     drop(tokio::spawn(attend(oauth, Arc::downgrade(link))));
 }
 

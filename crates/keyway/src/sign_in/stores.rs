@@ -10,6 +10,7 @@ use keyway_auth::oauth::ClientIdentity;
 use keyway_secret::{Clock, Secret};
 use keyway_store::{DocumentCache, GrantStore, OneTimeStore, RecordStore, StoreError};
 
+use super::orphans::OrphanWatch;
 use super::remembered_grants::RememberedGrants;
 use crate::in_flight::InFlight;
 #[cfg(feature = "vault")]
@@ -32,6 +33,8 @@ pub struct Stores {
     pub(crate) one_time: Arc<dyn OneTimeStore>,
     /// Whether sign-ins are kept elsewhere than in the vault.
     pub(crate) is_apart: bool,
+    /// Whether the host itself renews what processes left behind that died.
+    is_recovered: bool,
 }
 
 impl Stores {
@@ -53,6 +56,7 @@ impl Stores {
             tool_lists: Arc::<MemoryRecords>::default(),
             one_time: for_a_while(),
             is_apart: true,
+            is_recovered: false,
         }
     }
 
@@ -91,6 +95,21 @@ impl Stores {
         self
     }
 
+    /// Says that the host itself renews what processes left behind that died, for all sign-ins at once.
+    /// Otherwise each of these stores is asked for that every few seconds, for as long as one of its
+    /// sign-ins is in use.
+    #[must_use]
+    pub const fn recovered_by_host(mut self) -> Self {
+        self.is_recovered = true;
+        self
+    }
+
+    /// Returns what looks for claims of processes that died, unless the host does.
+    pub(crate) fn orphan_watch(&self) -> Option<Arc<OrphanWatch>> {
+        let watch = || Arc::new(OrphanWatch::new(Arc::clone(&self.grants)));
+        (!self.is_recovered).then(watch)
+    }
+
     /// The same stores, whose claims are counted and whose tokens are remembered while they are
     /// valid. The vault's own stores do the former, and are never away.
     pub(crate) fn counting(mut self, in_flight: &InFlight, clock: &Arc<dyn Clock>) -> Self {
@@ -116,6 +135,7 @@ impl Stores {
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
             one_time: Arc::new(OneTime(Arc::clone(vault))),
             is_apart: false,
+            is_recovered: false,
         }
     }
 }
@@ -231,5 +251,24 @@ mod tests {
         let all = Mutex::default();
         let values = MemoryDocuments { clock, all };
         conformance::one_time_value_is_taken_once_and_in_time(&values).unwrap();
+    }
+
+    /// With a look for each person every few seconds, ten thousand people kept the database busy.
+    #[cfg(feature = "vault")]
+    #[test]
+    fn stores_that_the_host_recovers_are_not_looked_at_for_each_person() {
+        let folders = keyway_vault::Folders::below("never opened");
+        let open = || Err(keyway_vault::VaultError::Busy);
+        let vault = Arc::new(KeptVault::new(folders, Box::new(open)));
+        let stores = Stores::new(vault, Arc::new(SystemClock));
+        assert!(stores.orphan_watch().is_some());
+        let counted = stores.recovered_by_host();
+        assert!(counted.orphan_watch().is_none());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let counted = counted.counting(&InFlight::default(), &clock);
+        assert!(
+            counted.orphan_watch().is_none(),
+            "also where claims are counted"
+        );
     }
 }
