@@ -22,6 +22,17 @@ pub(super) struct Script {
     pub(super) constants: Vec<String>,
 }
 
+impl Script {
+    /// Returns the same script, which waits for each statement before it sends the next.
+    pub(super) fn one_by_one(&self) -> Self {
+        let lines = self.text.lines().filter(|line| !line.ends_with("pipeline"));
+        Self {
+            text: lines.map(|line| format!("{line}\n")).collect(),
+            constants: self.constants.clone(),
+        }
+    }
+}
+
 impl Scripts {
     /// Uses the store once on one sign-in while the server logs each statement.
     pub(super) fn learn(team: &Team, pattern: &Pattern) -> Self {
@@ -263,6 +274,9 @@ mod tests {
         ] {
             assert!(script.text.contains(part), "{part} in {}", script.text);
         }
+        let waiting = script.one_by_one().text;
+        assert!(script.text.contains("\\startpipeline\nBEGIN;"));
+        assert!(waiting.contains("\nBEGIN;\n") && !waiting.contains("pipeline"));
         for constant in ["a6=34", "a3=\\x00", "a1=default", "tenant=default"] {
             assert!(
                 script.constants.iter().any(|it| it == constant),
