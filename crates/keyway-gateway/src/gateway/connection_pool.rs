@@ -74,6 +74,10 @@ impl ConnectionPool {
         self.lock().len() >= MAX_CONNECTIONS
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     pub(super) fn insert(&self, pooled: PooledConnection) {
         self.lock().push(pooled);
     }

@@ -206,6 +206,16 @@ impl SessionStore {
                 closing.spawn(async move { connection.close().await });
             }
         }
+        // Otherwise each person who ever called would keep one. A pool that a request holds may be about
+        // to get a connection; it gets no new holder under this lock.
+        let mut entries = self.lock();
+        let is_held = |pool: &Arc<ConnectionPool>| Arc::strong_count(pool) > 1;
+        entries
+            .pools
+            .retain(|_, pool| is_held(pool) || !pool.is_empty());
+        if entries.pools.capacity() > 4 * entries.pools.len().max(MIN_POOLS) {
+            entries.pools.shrink_to_fit();
+        }
     }
 
     /// Ends what cannot lead to its server any more, after the calls under way.
@@ -441,6 +451,26 @@ impl SessionKind {
 }
 
 const MAX_STREAMABLE: usize = 4096;
+/// So few are no reason to move the table.
+const MIN_POOLS: usize = 64;
 const MAX_SSE: usize = 1024;
 /// Twice as many as there can be sessions, in 256 KiB.
 const MAX_ENDED: usize = 2 * MAX_STREAMABLE;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pool_without_connections_is_kept_only_while_a_request_holds_it() {
+        let store = SessionStore::default();
+        let (principal, route) = (Principal::SameUser, Route::All(Vec::new()));
+        let closing = ClosingTasks::default();
+        let held = store.pool(&principal, &route);
+        store.close_expired(|_| true, &closing);
+        assert!(Arc::ptr_eq(&held, &store.pool(&principal, &route)));
+        drop(held);
+        store.close_expired(|_| true, &closing);
+        assert!(store.is_empty());
+    }
+}

@@ -92,6 +92,8 @@ impl PeopleConnections {
     /// as it would be now, and blocks. With `is_due` all are looked at, otherwise those whose stores
     /// tell of a change.
     pub(crate) fn look(&self, is_due: bool, plan: impl Fn(&Person) -> Option<[u8; 32]>) {
+        self.plans()
+            .retain(|_, (made, _)| made.elapsed() < PERSON_PLAN_CACHE_TIME);
         let mut concerned = Vec::new();
         {
             let mut open = self.open();
