@@ -21,6 +21,13 @@ impl Agreement {
         self
     }
 
+    /// The same for a person who agrees beside an approval of admins: it ends with that.
+    #[must_use]
+    pub(crate) fn beside_admins(mut self, admins: &Approval) -> Self {
+        self.0.beside_admins = admins.id().map(str::to_owned);
+        self
+    }
+
     /// Returns what was agreed to.
     #[must_use]
     pub const fn question(&self) -> &Question {

@@ -1,5 +1,11 @@
 //! Variables that decide which code a program loads, or where what it sends goes.
 
+/// Says whether a variable of a process decides which code it loads, or where what it sends goes.
+#[must_use]
+pub fn decides_about_code(name: &str) -> bool {
+    is_code_variable(name) || is_route_variable(name)
+}
+
 /// Says whether a variable decides which code a program loads (threat E7).
 pub(crate) fn is_code_variable(name: &str) -> bool {
     is_among(CODE_VARIABLES, name)

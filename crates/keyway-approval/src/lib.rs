@@ -53,6 +53,7 @@ use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::source::Source;
 use keyway_config::template::Foreign;
 
+pub use self::code_variables::decides_about_code;
 use self::code_variables::is_code_variable;
 use self::command::{CommandLine, is_plugins_value, names_root};
 use self::fact::Which;
@@ -105,6 +106,8 @@ pub struct Question {
     is_confined_by_answer: bool,
     /// An admin says that its programs may run for the people of a gateway.
     is_for_people: bool,
+    /// The approval of admins beside which a person answers.
+    beside_admins: Option<String>,
     /// The part that the plugin decides, whatever the person's variables say.
     of_plugin: Digest,
 }
@@ -250,6 +253,7 @@ impl Question {
             confinement: line.is_some().then(|| confinement.clone()),
             is_confined_by_answer: false,
             is_for_people: false,
+            beside_admins: None,
         };
         Some(question.with_earlier_grants(store))
     }

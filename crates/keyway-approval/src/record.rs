@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use keyway_secret::random;
 use serde::{Deserialize, Serialize};
 
 use crate::confinement::{Confinement, SandboxProfile};
@@ -28,6 +29,9 @@ pub struct Approval {
     pub grants: Vec<String>,
     /// The person answered that its programs are confined, whatever `config.toml` says.
     pub confined: bool,
+    /// Tells this approval from one that was given after it was taken back. Of what a person agreed to
+    /// beside admins, the one of theirs that it stands beside.
+    id: Option<String>,
     /// What was approved, the latest last; none if an earlier version of Keyway wrote this.
     states: Vec<ApprovedState>,
 }
@@ -58,6 +62,10 @@ impl Approval {
             source: question.source.to_string_lossy().into_owned(),
             grants: question.grants().map(str::to_owned).collect(),
             confined: question.is_confined_by_answer,
+            id: question.beside_admins.clone().or_else(|| {
+                let id = random::token().ok()?;
+                Some(id.expose().clone())
+            }),
             states: vec![ApprovedState::of(question)],
         }
     }
@@ -68,7 +76,12 @@ impl Approval {
     #[must_use]
     pub fn beside(question: &Question, before: Option<Self>) -> Self {
         let mut approval = Self::of(question);
-        let Some(before) = before else {
+        let stands = |before: &Self| match &question.beside_admins {
+            // What a person agreed to beside an approval that was taken back is over.
+            Some(id) => before.id.as_ref() == Some(id),
+            None => true,
+        };
+        let Some(before) = before.filter(stands) else {
             return approval;
         };
         let of_plugin = question.of_plugin.to_string();
@@ -93,6 +106,7 @@ impl Approval {
                 true => before.grants,
                 false => approval.grants,
             },
+            id: before.id,
             states,
             ..approval
         }
@@ -113,9 +127,18 @@ impl Approval {
         states.any(|state| state.for_people && state.digest == digest)
     }
 
-    /// The same with what one person approved beside it. Nothing of that is for programs.
+    /// Tells this approval from one that is given after it was taken back.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The same with what one person approved beside it, unless this was taken back meanwhile. Nothing
+    /// of that is for programs.
     #[must_use]
     pub(crate) fn with_own(mut self, own: Self) -> Self {
+        if own.id != self.id {
+            return self;
+        }
         let mut states = own.states;
         for state in &mut states {
             state.for_people = false;
@@ -179,6 +202,7 @@ impl Approval {
             source,
             grants,
             confined,
+            id,
             states,
         } = self;
         let stored = Stored {
@@ -187,6 +211,7 @@ impl Approval {
             source: source.clone(),
             grants: grants.clone(),
             confined: *confined,
+            id: id.clone(),
             version: VERSION,
             states: states.iter().map(StoredState::of).collect(),
         };
@@ -204,6 +229,7 @@ impl Approval {
             source,
             grants,
             confined,
+            id,
             version,
             states,
         } = stored;
@@ -219,6 +245,7 @@ impl Approval {
             source,
             grants,
             confined,
+            id,
             states: states
                 .into_iter()
                 .map(StoredState::read)
@@ -251,6 +278,9 @@ struct Stored {
     grants: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     confined: bool,
+    /// Absent in what an earlier version wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     /// Absent in what the first version wrote.
     #[serde(default)]
     version: u32,

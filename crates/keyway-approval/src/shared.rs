@@ -113,7 +113,8 @@ impl ApprovalStore for PersonApprovals {
                     None => Ok(()),
                 }
             }
-            _ => self.own.approve(agreement),
+            Some(admins) => self.own.approve(&agreement.clone().beside_admins(&admins)),
+            None => self.own.approve(agreement),
         }
     }
 

@@ -135,12 +135,13 @@ impl Database {
         Ok(Arc::new(self.replica.approvals(self.owner(None)?)))
     }
 
-    /// Deletes everything of one person and destroys the key of their data, at every gateway.
+    /// Deletes everything of one person and destroys the key of their data, at every gateway; returns
+    /// whether there was anything. Files of their programs stay.
     ///
     /// # Errors
     ///
     /// Returns why it is still stored.
-    pub fn forget_person(&self, issuer: &str, subject: &str) -> Result<(), StoreError> {
+    pub fn forget_person(&self, issuer: &str, subject: &str) -> Result<bool, StoreError> {
         self.replica.forget(&self.person(Some((issuer, subject)))?)
     }
 

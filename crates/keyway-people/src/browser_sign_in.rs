@@ -138,6 +138,11 @@ impl AccessTokenVerifier {
         let names_itself = names_itself?.unwrap_or(false);
         let is_right = match &answer.iss {
             Some(iss) => iss == issuer.name(),
+            // One of several could have sent the browser on to another, and get that one's code
+            // (RFC 9700 section 4.4): then only an answer that names its issuer counts.
+            None if self.has_several_browser_clients() => {
+                return Err(BrowserSignInError::UnnamedIssuer);
+            }
             None => !names_itself,
         };
         if !is_right {
@@ -181,6 +186,12 @@ impl AccessTokenVerifier {
         }
         check_signature(&read, issuer).await?;
         Ok(person)
+    }
+
+    fn has_several_browser_clients(&self) -> bool {
+        let clients = self.issuers.iter();
+        let clients = clients.filter(|it| it.issuer().browser_client.is_some());
+        clients.count() > 1
     }
 
     fn browser_client(&self, issuer: &str) -> Result<(&Arc<IssuerKeys>, &str), BrowserSignInError> {
@@ -265,6 +276,11 @@ pub enum BrowserSignInError {
     /// The answer is of another issuer than the one that was asked.
     #[error("the answer does not come from the issuer that was asked")]
     OtherIssuer,
+    /// The answer does not say which of several issuers it is of.
+    #[error(
+        "the answer does not name its issuer (`iss`), which it has to where several are listed"
+    )]
+    UnnamedIssuer,
     /// The issuer or the person said no.
     #[error("the issuer answered `{code}`")]
     Refused {

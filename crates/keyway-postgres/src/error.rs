@@ -346,7 +346,7 @@ impl PostgresError {
                  the previous one"
             }
             Self::NoPreviousKey => {
-                "set `key_file` to the new key and `previous_key_file` to the other"
+                "describe the new key in `[vault.key]` of config.toml, and the other in `[vault.previous_key]`"
             }
             Self::KeyNotEverywhere { .. } => {
                 "restart each gateway with the new key and the previous one, then run this again"

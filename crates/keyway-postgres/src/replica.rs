@@ -130,41 +130,53 @@ impl Replica {
         PostgresValues::new(Arc::clone(&self.0), person, "approval")
     }
 
-    /// Deletes everything of a person and destroys the key of their data, on every replica.
+    /// Deletes everything of a person and destroys the key of their data, on every replica; returns
+    /// whether there was anything.
     ///
     /// # Errors
     ///
     /// Returns why it is still stored.
-    pub fn forget(&self, person: &Person) -> Result<(), StoreError> {
+    pub fn forget(&self, person: &Person) -> Result<bool, StoreError> {
+        let topics = [
+            person.topic(),
+            self.variables(person.clone()).topic(),
+            self.approvals(person.clone()).topic(),
+        ];
         // Sorted, so that all rows are locked before the end of a chain of the audit is.
         let forgotten = async {
-            self.0
+            let rows = self
+                .0
                 .sessions
                 .query(
                     "sign a person out",
                     Some(person),
-                    "WITH key AS (DELETE FROM keyway.person_keys WHERE tenant = $1 AND person = $2),
+                    "WITH key AS (DELETE FROM keyway.person_keys
+                              WHERE tenant = $1 AND person = $2 RETURNING 1),
                           grants AS (DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2
                               RETURNING profile, name, generation),
-                          records AS (DELETE FROM keyway.records WHERE tenant = $1 AND person = $2),
-                          named AS (
-                              DELETE FROM keyway.named_values WHERE tenant = $1 AND person = $2)
-                     SELECT pg_notify('keyway', $3)::text,
+                          records AS (DELETE FROM keyway.records
+                              WHERE tenant = $1 AND person = $2 RETURNING 1),
+                          named AS (DELETE FROM keyway.named_values
+                              WHERE tenant = $1 AND person = $2 RETURNING 1)
+                     SELECT (SELECT count(pg_notify('keyway', topic)::text)
+                             FROM unnest($3::text[]) topic),
                          (SELECT count(keyway.note($1, $2, 'sign-out', 'deleted',
                               'person-forgotten', $4, profile, name, generation))
                           FROM (SELECT * FROM grants ORDER BY name) deleted),
-                         keyway.note($1, $2, 'person', 'forgotten', '', $4, NULL, NULL, NULL)",
+                         keyway.note($1, $2, 'person', 'forgotten', '', $4, NULL, NULL, NULL)
+                     WHERE EXISTS (SELECT FROM key) OR EXISTS (SELECT FROM grants)
+                         OR EXISTS (SELECT FROM records) OR EXISTS (SELECT FROM named)",
                     &[
                         &person.tenant(),
                         &person.person(),
-                        &person.topic(),
+                        &topics.as_slice(),
                         &self.0.presence.owner,
                     ],
                 )
                 .await?;
             self.0.keys.forget(person);
             self.0.recent_commits.forget_person(person);
-            Ok(())
+            Ok(!rows.is_empty())
         };
         Ok(self.0.wait(forgotten)?)
     }

@@ -45,7 +45,7 @@ impl PostgresValues {
     }
 
     /// Names these values in announcements.
-    fn topic(&self) -> String {
+    pub(crate) fn topic(&self) -> String {
         let place = self.person.place("postgres values");
         topic(&place.text(self.kind))
     }

@@ -4,5 +4,5 @@
 
 pub use keyway_approval::{
     Agreement, Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files,
-    Ledger, Manifest, PersonApprovals, Protection, Question, SharedApprovals,
+    Ledger, Manifest, PersonApprovals, Protection, Question, SharedApprovals, decides_about_code,
 };

@@ -126,19 +126,29 @@ fn what_a_person_agreed_to_stands_beside_what_the_admins_approved_and_ends_with_
     approvals.approve(&yes(&of_ada)).unwrap();
     assert!(!covers(&of_ada) && !covers(&of_admins));
     shared(&admins).approve(&yes(&of_admins)).unwrap();
+    assert!(!covers(&of_ada) && covers(&of_admins));
+    approvals.approve(&yes(&of_ada)).unwrap();
     assert!(covers(&of_ada) && covers(&of_admins));
     // Nothing of a person's is written for all, or is for programs.
     assert_eq!(*admins.written.lock().unwrap(), 1);
-    assert_eq!(*own.written.lock().unwrap(), 1);
+    assert_eq!(*own.written.lock().unwrap(), 2);
     approvals.approve(&yes(&of_admins)).unwrap();
     assert_eq!(
         *own.written.lock().unwrap(),
-        1,
+        2,
         "it needs no approval of hers"
     );
     approvals.approve(&yes(&of_ada).for_people()).unwrap();
     let found = approvals.find(&place.root, "s").unwrap().unwrap();
     assert!(!found.is_for_people(&of_ada));
+    // Asked again, the admins say the same: hers stands.
+    shared(&admins).approve(&yes(&of_admins)).unwrap();
+    assert!(covers(&of_ada));
     assert!(shared(&admins).ledger().revoke(&place.root, "s").unwrap());
     assert!(!covers(&of_ada));
+    // Approved once more, it is another approval, beside which she has agreed to nothing.
+    shared(&admins).approve(&yes(&of_admins)).unwrap();
+    assert!(covers(&of_admins) && !covers(&of_ada));
+    approvals.approve(&yes(&of_ada)).unwrap();
+    assert!(covers(&of_ada));
 }

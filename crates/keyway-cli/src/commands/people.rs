@@ -61,9 +61,16 @@ pub(crate) fn run(arguments: &People, context: &CommandContext) -> Result<Exit, 
     if !yes && !ask(context, &question) {
         return Err(keyway::Error::Cancelled.into());
     }
-    database.forget_person(issuer, subject)?;
+    if !database.forget_person(issuer, subject)? {
+        context.print_aside(&format!(
+            "nothing is stored for `{subject_shown}` at `{issuer_shown}`: compare both with \
+             `keyway audit export`\n"
+        ));
+        return Ok(Exit::Failed);
+    }
     context.print_aside(&format!(
-        "deleted everything of `{subject_shown}` at `{issuer_shown}`\n"
+        "deleted all sign-ins, variables and approvals of `{subject_shown}` at `{issuer_shown}`; files \
+         that programs wrote for this person stay below `people` in the data folder of each gateway\n"
     ));
     Ok(Exit::Done)
 }

@@ -142,7 +142,7 @@ impl Database {
     /// # Errors
     ///
     /// Never: there is no database.
-    pub const fn forget_person(&self, _: &str, _: &str) -> Result<(), StoreError> {
+    pub const fn forget_person(&self, _: &str, _: &str) -> Result<bool, StoreError> {
         match self.0 {}
     }
 

@@ -111,7 +111,7 @@ impl Database {
         }
         let replica = self.replica.clone();
         let forgotten = tokio::task::spawn_blocking(move || replica.forget(&whole)).await;
-        forgotten.unwrap_or_else(|_| Ok(()))?;
+        forgotten.unwrap_or(Ok(false))?;
         Ok(match revoked {
             1 => "Signed out of 1 server; all sign-ins of this person are deleted.".to_owned(),
             n => format!("Signed out of {n} servers; all sign-ins of this person are deleted."),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use keyway::approval::Question;
+use keyway::approval::{Question, decides_about_code};
 use keyway::settings::SandboxProfile;
 use keyway::store::StoreError;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::{Code, ServerState, State};
 use keyway_config::environment::{Environment as _, is_host_variable};
-use keyway_config::usage;
+use keyway_config::usage::{self, FieldRole};
 use keyway_mcp::states::ServerProblem;
 use keyway_people::Person;
 use keyway_secret::printable;
@@ -49,9 +49,12 @@ impl Team {
         {
             return Err(not_approved(plugin, server, question));
         }
-        let host = self.host(tenant, person)?;
+        let runs_program = |question: &Question| question.confinement().is_some();
+        let is_program = shared.question().is_some_and(runs_program);
+        let use_ = self.own_values(plugin, server, person, is_program)?;
+        let host = self.host_of_values(tenant, person, &use_)?;
         let own = host.plugin(plugin.loaded().clone()).plan(server)?;
-        if let Some(question) = own.question().filter(|it| it.confinement().is_some()) {
+        if let Some(question) = own.question().filter(|it| runs_program(it)) {
             check_programs(tenant, plugin, server, question)?;
         }
         match own.find_approval() {
@@ -60,7 +63,7 @@ impl Team {
             Err(Error::Unresolved { errors, .. }) => {
                 let fields = errors.iter().map(|error| error.to_string());
                 let fields: Vec<_> = fields.collect();
-                Err(self.to_set(server, &fields.join("; ")))
+                Err(self.to_set(server, &fields.join("; "), &use_))
             }
             Err(error) => Err(error.into()),
         }
@@ -74,7 +77,14 @@ impl Team {
         person: &Person,
     ) -> Result<PersonEntry, Error> {
         let (_, declared) = plugin.entry(Some(server))?;
-        let host = self.host(plugin.host(), person)?;
+        // A value that may not be used is not shown as one that is set for all.
+        let is_program = plugin
+            .plan(server)?
+            .question()
+            .is_some_and(|it| it.confinement().is_some());
+        let use_ = self.own_values(plugin, server, person, is_program);
+        let use_ = use_.unwrap_or(OwnValues::Beside);
+        let host = self.host_of_values(plugin.host(), person, &use_)?;
         let scope = host.variable_scope(plugin.loaded())?;
         let own = self.variables(person)?.all()?;
         let mut variables: Vec<PersonVariable> = Vec::new();
@@ -148,12 +158,81 @@ impl Team {
         server: &str,
         person: &Person,
     ) -> Result<Option<Question>, Error> {
-        let host = self.host(plugin.host(), person)?;
+        let shared = plugin.plan(server)?;
+        let is_program = shared
+            .question()
+            .is_some_and(|it| it.confinement().is_some());
+        let Ok(use_) = self.own_values(plugin, server, person, is_program) else {
+            return Ok(None);
+        };
+        let host = self.host_of_values(plugin.host(), person, &use_)?;
         host.plugin(plugin.loaded().clone()).question(server)
     }
 
-    fn to_set(&self, server: &str, fields: &str) -> Obstacle {
-        let message = format!("`{}` needs variables of yours: {fields}", printable(server));
+    /// Decides what a person's own values may do in an entry. Values that are set for all go only where
+    /// admins let them go: a person whose value has a say in that gets none of them.
+    fn own_values(
+        &self,
+        plugin: &Plugin,
+        server: &str,
+        person: &Person,
+        is_program: bool,
+    ) -> Result<OwnValues, Obstacle> {
+        let (_, declared) = plugin.entry(Some(server))?;
+        let fields = usage::fields(declared);
+        let deciding = |role| match role {
+            // Sent to where the rest of the entry leads.
+            FieldRole::Header(_) => is_program,
+            _ => true,
+        };
+        let mut deciding = fields.iter().filter(|(role, _)| deciding(*role)).peekable();
+        if deciding.peek().is_none() {
+            return Ok(OwnValues::Beside);
+        }
+        let scope = plugin.host().variable_scope(plugin.loaded())?;
+        let own = self.variables(person)?.all()?;
+        let mut found = OwnValues::Beside;
+        for (role, field) in deciding {
+            for variable in field.template.variables() {
+                let name = &variable.name;
+                let stored_name = scope.kept_name(name);
+                if is_host_variable(name) || !own.iter().any(|(own, _)| *own == stored_name) {
+                    continue;
+                }
+                if is_program && decides_what_runs(*role) {
+                    return Err(decides(server, name, *role));
+                }
+                if matches!(found, OwnValues::Beside) {
+                    found = OwnValues::Alone(name.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the host of one person, with the values that they may use.
+    fn host_of_values(
+        &self,
+        tenant: &Host,
+        person: &Person,
+        use_: &OwnValues,
+    ) -> Result<Host, StoreError> {
+        let host = self.host(tenant, person)?;
+        Ok(match use_ {
+            OwnValues::Beside => host,
+            OwnValues::Alone(_) => host.with_variables_of([self.variables(person)?]),
+        })
+    }
+
+    fn to_set(&self, server: &str, fields: &str, use_: &OwnValues) -> Obstacle {
+        let mut message = format!("`{}` needs variables of yours: {fields}", printable(server));
+        if let OwnValues::Alone(name) = use_ {
+            let name = printable(name);
+            let why = format!(
+                " (your own `{name}` decides where they go, so those that are set for all are not used)"
+            );
+            message.push_str(&why);
+        }
         self.on_page(Code::UnresolvedVariable, message, Need::Variables)
     }
 
@@ -186,6 +265,36 @@ impl Team {
             need: self.page().is_some().then_some(need),
         }
     }
+}
+
+/// What a person's own values may do in an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum OwnValues {
+    /// They are used before those that are set for all.
+    Beside,
+    /// This one has a say in where values go, so that no value of all is used with it.
+    Alone(String),
+}
+
+/// Says whether a field decides which program runs, or what code it loads. No person decides that.
+fn decides_what_runs(role: FieldRole<'_>) -> bool {
+    match role {
+        FieldRole::Command | FieldRole::Argument(_) | FieldRole::Cwd | FieldRole::EnvFile => true,
+        FieldRole::Env(name) => decides_about_code(name),
+        _ => false,
+    }
+}
+
+fn decides(server: &str, variable: &str, role: FieldRole<'_>) -> Obstacle {
+    let message = format!(
+        "your own `{}` would decide what runs on the gateway for `{}` ({})",
+        printable(variable),
+        printable(server),
+        role.describe()
+    );
+    ServerProblem::new(Code::Forbidden, message)
+        .with_hint("remove it on your page of variables; an admin can set it for all")
+        .into()
 }
 
 /// Says whether admins approved what is asked, or everything for this run.

@@ -185,6 +185,27 @@ async fn an_answer_without_a_code_or_of_another_issuer_redeems_nothing() {
     assert!(idp.finish(&begun, &right).await.is_ok());
 }
 
+/// RFC 9700 section 4.4: one of two issuers sends the browser on to the other, and would get its code.
+#[tokio::test]
+async fn an_answer_that_names_no_issuer_counts_only_where_there_is_one() {
+    let idp = Idp::new();
+    let begun = idp.begin().await;
+    let issuers = [ISSUER, "https://other.example"].map(|name| {
+        let issuer = Issuer::new(name, Arc::clone(&idp.server) as _).unwrap();
+        issuer.with_browser_client(CLIENT)
+    });
+    let clock: Arc<dyn Clock> = TestClock::new();
+    let both = AccessTokenVerifier::new(TokenRules::new(AUDIENCE), issuers.into(), clock);
+    let found = both.finish_browser_sign_in(&begun.proof, &code()).await;
+    assert_eq!(found, Err(BrowserSignInError::UnnamedIssuer));
+    assert_eq!(idp.redeemed(), 0);
+    let mut named = code();
+    named.iss = Some(ISSUER.to_owned());
+    idp.answer(&begun, [json!({}), json!({})], &idp.key);
+    let found = both.finish_browser_sign_in(&begun.proof, &named).await;
+    assert!(found.is_ok(), "{found:?}");
+}
+
 #[tokio::test]
 async fn an_issuer_without_a_client_or_endpoints_has_no_page() {
     let http: Arc<dyn HttpClient> = Server::new();

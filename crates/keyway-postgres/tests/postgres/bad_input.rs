@@ -31,7 +31,7 @@ fn empty_database_gets_the_schema_once_however_many_start() {
     });
     assert_eq!(
         database.sql("SELECT count(*), max(version) FROM keyway.store"),
-        "1|6"
+        "1|7"
     );
 }
 
@@ -42,7 +42,7 @@ fn newer_schema_is_refused_unless_it_says_that_this_version_can_go_on() {
     database.sql("UPDATE keyway.store SET version = 98, usable_by = 1");
     drop(database.replica());
     database.sql("UPDATE keyway.store SET version = 99, usable_by = 98");
-    let refused = "the database has schema 99, and this version knows schemas up to 6";
+    let refused = "the database has schema 99, and this version knows schemas up to 7";
     assert_eq!(refusal(&database), refused);
     assert_eq!(database.sql("SELECT version FROM keyway.store"), "99");
 }

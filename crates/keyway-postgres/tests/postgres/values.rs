@@ -130,7 +130,18 @@ fn forgetting_a_person_forgets_their_values_and_nobody_elses() -> Result<(), Sto
     let database = Database::new(shared());
     let replica = database.replica();
     stored(&replica);
-    replica.forget(&ada())?;
+    // Other gateways hear of all of it.
+    let there = database.replica();
+    let (variables, approvals) = (there.variables(ada()), there.approvals(ada()));
+    let mut feeds = [
+        variables.change_feed().unwrap(),
+        approvals.change_feed().unwrap(),
+    ];
+    assert!(replica.forget(&ada())?);
+    for feed in &mut feeds {
+        assert!(feed.wait(Duration::from_secs(5))?);
+    }
+    assert!(!replica.forget(&ada())?, "there is nothing left");
     assert!(replica.variables(ada()).all()?.is_empty());
     assert_eq!(replica.variables(bob()).all()?.len(), 2);
     assert_eq!(replica.variables(tenant()).all()?.len(), 2);

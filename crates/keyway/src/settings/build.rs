@@ -116,7 +116,10 @@ fn vault(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> VaultS
         ca_file: file(table, "ca_file", around),
         connections: table.count("connections"),
     };
-    if settings.connections.is_some_and(|most| !CONNECTIONS.contains(&most)) {
+    if settings
+        .connections
+        .is_some_and(|most| !CONNECTIONS.contains(&most))
+    {
         let message = "`connections` must be a number from 2 to 64";
         found.refuse(table, message.to_owned());
         settings.connections = None;

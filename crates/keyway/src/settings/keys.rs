@@ -477,7 +477,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: &["vault"],
         title: "[vault]",
-        about: "Sign-ins in a PostgreSQL database that several gateways share, in place of this machine's vault. Approvals, variables and gateway tokens stay in the vault.",
+        about: "Sign-ins in a PostgreSQL database that several gateways share, in place of this machine's vault. With people their variables and approvals are there too; gateway tokens and rules for tools stay in the vault.",
         keys: &[
             key(
                 "address",

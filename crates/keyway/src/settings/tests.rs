@@ -140,7 +140,11 @@ fn two_to_sixty_four_connections_are_made_to_the_database() {
     for (most, understood) in [(2, Some(2)), (64, Some(64)), (1, None), (65, None)] {
         let text = format!("[vault]\nconnections = {most}");
         assert_eq!(parse(&text).settings.vault.connections, understood);
-        assert_eq!(wrong(&text).len(), usize::from(understood.is_none()), "{most}");
+        assert_eq!(
+            wrong(&text).len(),
+            usize::from(understood.is_none()),
+            "{most}"
+        );
     }
 }
 

@@ -63,6 +63,10 @@ pub(super) fn rekey(context: &CommandContext, format: Format) -> Result<Exit, Cl
     let database = open_database(context, None)?.ok_or(NO_DATABASE)?;
     let people = database.rekey()?;
     let text = match format {
+        Format::Human if people == 0 => {
+            "nothing was changed: the key in `[vault.key]` wraps everything in the database\n"
+                .to_owned()
+        }
         Format::Human => format!("keys wrapped with the new key: {people}\n"),
         Format::Json => to_text(&Rekeyed {
             schema_version: 1,

@@ -1,13 +1,13 @@
 //! Variables and approvals of each person, served by what reads plugins, stores and settings for real.
 
 use keyway::Host;
-use keyway::approval::Question;
+use keyway::approval::{Answer, Question};
 use keyway::config::environment::Variables;
 use keyway::settings::{Around, Settings};
 use keyway::store::OneTimeStore;
 use keyway::variables::KeptVariables;
 use keyway::vault::{Folders, KeySources, Vault};
-use keyway_testkit::{Answer, Folder, Request, Upstream as Destination, mcp};
+use keyway_testkit::{Folder, Request, Upstream as Destination, mcp};
 use serde_json::{Value, json};
 
 use super::consent::{Browser, Replica, Shelf};
@@ -30,7 +30,7 @@ struct House {
 }
 
 /// Says by which key it was called.
-fn answer(request: &Request) -> Answer {
+fn answer(request: &Request) -> keyway_testkit::Answer {
     mcp(request, |method, _| {
         let key = request.header("x-key").unwrap_or("none");
         match method {
@@ -116,6 +116,13 @@ impl House {
     fn approve(&self, server: &str) {
         let question = self.question(server);
         self.host.dangerous_store_approval(&question).unwrap();
+    }
+
+    /// The same for a program, confined and for people.
+    fn approve_for_people(&self, server: &str) {
+        let question = self.question(server);
+        let agreed = question.dangerous_answer(Answer::Confined).unwrap();
+        self.host.store_approval(&agreed.for_people()).unwrap();
     }
 
     fn question(&self, server: &str) -> Question {
@@ -385,7 +392,8 @@ async fn a_page_is_its_persons_in_their_browser_and_each_form_counts_once() {
 }
 
 #[tokio::test]
-async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees() {
+async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees_and_with_their_own_alone()
+{
     let house = House::new();
     house.set_for_all("API_KEY", "key-for-all");
     house.set_for_all("BASE_URL", house.service.url("").trim_end_matches('/'));
@@ -399,6 +407,18 @@ async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees() {
     let there = there.trim_end_matches('/');
     house
         .set(&browser, &page, ["moved", "BASE_URL", there])
+        .await;
+    // What is set for all goes where admins let it go, and nowhere else.
+    house.call_until("ada", "moved", "API_KEY").await;
+    let told = house.call("ada", "moved").await;
+    let why = "your own `BASE_URL` decides where they go";
+    assert!(told.contains(why), "{told}");
+    let shown = house.show(&browser, &page).await;
+    let (_, moved) = shown.split_once("p:moved").unwrap();
+    let moved = moved.split("<h2>").next().unwrap();
+    assert!(!moved.contains("set for all;"), "{moved}");
+    house
+        .set(&browser, &page, ["moved", "API_KEY", "key-of-ada"])
         .await;
     house
         .call_until("ada", "moved", "elsewhere than your admins approved")
@@ -420,9 +440,10 @@ async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees() {
     let fields = with(&form, "moved", &[("action", "agree"), ("digest", &digest)]);
     assert_eq!(house.send(&browser, &page, &fields).await, 303);
     house
-        .call_until("ada", "moved", "called with key-for-all")
+        .call_until("ada", "moved", "called with key-of-ada")
         .await;
     assert!(!house.elsewhere.seen().is_empty());
+    assert!(!sent(&house.elsewhere).contains("key-for-all"));
     // What one person agreed to does not lead other people there.
     let before = house.elsewhere.seen().len();
     house
@@ -469,4 +490,53 @@ async fn a_program_is_refused_unless_an_admin_approved_it_for_people() {
         "{told}"
     );
     assert!(told.contains("--for-people"), "{told}");
+}
+
+/// Threats E7 and E8 by a person of the team: what is approved as a name alone must not be filled in
+/// with something that runs, or that leads what is set for all elsewhere.
+#[tokio::test]
+async fn no_value_of_a_person_decides_what_a_program_runs_or_meets_values_of_all_there() {
+    let house = House::new();
+    let program = |entry: Value| json!({"mcpServers": { "keyed": entry }}).to_string();
+    let browser = Browser::default();
+    for (entry, name) in [
+        (json!({"command": "${OWN}"}), "program"),
+        (
+            json!({"command": "sh", "args": ["-c", "${OWN}"]}),
+            "argument",
+        ),
+        (json!({"command": "sh", "cwd": "${OWN}"}), "working folder"),
+        (
+            json!({"command": "sh", "env": {"PYTHONPATH": "${OWN}"}}),
+            "PYTHONPATH",
+        ),
+        (
+            json!({"command": "sh", "env": {"https_proxy": "${OWN}"}}),
+            "https_proxy",
+        ),
+    ] {
+        house.folder.put("p/.mcp.json", program(entry));
+        house.set_for_all("OWN", "for-all");
+        house.approve_for_people("keyed");
+        let page = house.open_page(&browser, "ada").await;
+        house.set(&browser, &page, ["keyed", "OWN", "of-ada"]).await;
+        house
+            .call_until("ada", "keyed", "your own `OWN` would decide what runs")
+            .await;
+        let told = house.call("ada", "keyed").await;
+        assert!(told.contains(name), "{told}");
+        let form = form_of(&house.show(&browser, &page).await);
+        let unset = with(&form, "keyed", &[("action", "unset"), ("name", "OWN")]);
+        assert_eq!(house.send(&browser, &page, &unset).await, 303);
+    }
+    // Where her value may stand, it stands alone.
+    let env = json!({"BASE": "${OWN}", "KEY": "${API_KEY}"});
+    let entry = json!({"command": "sh", "env": env});
+    house.folder.put("p/.mcp.json", program(entry));
+    house.set_for_all("API_KEY", "key-for-all");
+    house.approve_for_people("keyed");
+    let page = house.open_page(&browser, "ada").await;
+    house.set(&browser, &page, ["keyed", "OWN", "of-ada"]).await;
+    let why = "your own `OWN` decides where they go";
+    house.call_until("ada", "keyed", why).await;
 }
