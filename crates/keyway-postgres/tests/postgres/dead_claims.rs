@@ -115,7 +115,8 @@ fn schema_1_is_brought_up_to_date_with_what_it_holds() -> Result<(), StoreError>
          DROP FUNCTION keyway.note, keyway.note_calls, keyway.append_audit, keyway.audit_chain,
              keyway.audit_hash, keyway.audit_part;
          DROP TABLE keyway.audit, keyway.audit_chains;
-         DROP FUNCTION keyway.wraps_besides, keyway.mark_restored, keyway.this_copy;
+         DROP FUNCTION keyway.wraps_besides, keyway.mark_restored, keyway.this_copy,
+             keyway.settle_wrapper;
          DROP POLICY wraps ON keyway.person_keys; DROP POLICY restored ON keyway.grants;
          ALTER TABLE keyway.store DROP next_wrapper, DROP previous_wrapper, DROP usable_later,
              DROP copy;
