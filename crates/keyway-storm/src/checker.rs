@@ -99,7 +99,7 @@ impl Observed<'_> {
         row.refreshes += family.redemptions.iter().filter(|it| it.accepted).count();
         let mut lost = None;
         for (index, again) in repeated(family) {
-            if lost.is_some() && is_late_answer(family, index, again) {
+            if lost.is_some() && self.is_late_answer(family, index, again) {
                 continue;
             }
             let cause = self.cause(family, index, again)?;
@@ -112,6 +112,10 @@ impl Observed<'_> {
         }
         let asked = self.asked.contains_key(&number);
         match (lost, self.stored.get(&number)) {
+            (Some(cause @ Cause::Vanished), stored) if self.lives(family, stored) => {
+                *row.recovered.entry(cause).or_default() += 1;
+                Ok(())
+            }
             (Some(cause), _) => {
                 *row.lost.entry(cause).or_default() += 1;
                 if may_lose(family.profile, cause) {
@@ -145,6 +149,35 @@ impl Observed<'_> {
             }
             (None, None) => Err("it is not in the store".to_owned()),
         }
+    }
+
+    /// Tells whether a token was refused only because its family had ended before: it came in an answer
+    /// that was on its way to a host whose link was cut, and was stored when that came back.
+    fn is_late_answer(&self, family: &Family, index: usize, again: &Redemption) -> bool {
+        let mut before = family.redemptions.iter().take(index);
+        let is_first = before.all(|it| it.number != again.number);
+        // Each accepted redemption issued the next token.
+        let mut accepted = family.redemptions.iter().filter(|it| it.accepted);
+        let issuing = again.number.checked_sub(1).and_then(|it| accepted.nth(it));
+        let is_late = issuing.zip(family.ended).is_some_and(|(issuing, end)| {
+            let answered = issuing.answered_at;
+            let came_after = answered.is_some_and(|at| at > end);
+            // Written to a link that was cut, it arrived when that was restored.
+            let held_back = |incident: &Incident| {
+                incident.cause == Cause::Vanished
+                    && incident.replica == issuing.replica
+                    && answered.is_some_and(|at| incident.from <= at && at <= incident.until)
+            };
+            end < again.at && (came_after || self.incidents.iter().any(held_back))
+        });
+        !again.accepted && is_first && is_late
+    }
+
+    /// Tells whether a sign-in lives although one of its tokens was refused: that did not end it, and an
+    /// answer that had been held back was stored after all.
+    fn lives(&self, family: &Family, stored: Option<&Stored>) -> bool {
+        let is_current = |it: &Stored| !it.needs_reauth && self.is_current(family, it).is_ok();
+        family.ended.is_none() && stored.is_some_and(is_current)
     }
 
     /// Says why a token may have come once more than the time before.
@@ -221,19 +254,6 @@ impl Observed<'_> {
             )),
         }
     }
-}
-
-/// Tells whether a token was refused only because its family had ended before: it came in an answer
-/// that was on its way to a host whose link was cut, and was stored when that came back.
-fn is_late_answer(family: &Family, index: usize, again: &Redemption) -> bool {
-    let mut before = family.redemptions.iter().take(index);
-    let is_first = before.all(|it| it.number != again.number);
-    // Issued before the end, answered after it: each accepted redemption issued the next token.
-    let mut accepted = family.redemptions.iter().filter(|it| it.accepted);
-    let issuing = again.number.checked_sub(1).and_then(|it| accepted.nth(it));
-    let answered = issuing.and_then(|it| it.answered_at).zip(family.ended);
-    let is_late = answered.is_some_and(|(at, end)| at > end && end < again.at);
-    !again.accepted && is_first && is_late
 }
 
 /// Checks the calls that failed because the wrapping key could not be used, by when they began and

@@ -370,3 +370,48 @@ fn a_token_of_an_ended_family_may_come_once_more_if_its_answer_came_after_the_en
         });
     }
 }
+
+#[test]
+fn an_answer_that_a_cut_link_held_back_comes_after_the_end_of_its_family() {
+    for passes in [true, false] {
+        let mut run = Run::of(Profile::Strict);
+        let spent = run.current.clone();
+        let family = run.families.find(&spent).unwrap().0;
+        run.renew(100);
+        run.families.sent_by(family, Some(2));
+        assert_eq!(run.redeem(&spent, 104, Delivery::Written), None);
+        run.incident(Cause::Vanished, 99);
+        run.incidents[0].until = second(103);
+        run.incidents[0].replica = Some(2);
+        run.audit.push("replica-died".to_owned());
+        if !passes {
+            // The same, of a host that was not cut off.
+            run.incidents[0].cause = Cause::Kill;
+        }
+        assert_eq!(
+            run.redeem(&run.current.clone(), 105, Delivery::Written),
+            None
+        );
+        match passes {
+            true => assert_eq!(run.passes().lost, [(Cause::Vanished, 1)].into()),
+            false => run.fails("had never been good"),
+        }
+    }
+}
+
+#[test]
+fn a_refusal_that_ended_nothing_costs_nothing_if_the_answer_is_stored_after_all() {
+    let mut run = Run::of(Profile::NoGrace);
+    let spent = run.current.clone();
+    run.renew(100);
+    assert_eq!(run.redeem(&spent, 104, Delivery::Written), None);
+    run.incident(Cause::Vanished, 101);
+    assert_eq!(run.passes().recovered, [(Cause::Vanished, 1)].into());
+    run.renew(120);
+    assert_eq!(run.passes().recovered, [(Cause::Vanished, 1)].into());
+    run.stored = Some(Stored {
+        refresh: spent,
+        needs_reauth: false,
+    });
+    run.fails("and the audit says []");
+}
