@@ -66,6 +66,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) stored: &'a HashMap<usize, Stored>,
     /// The causes that the audit names for rejected refresh tokens, by family.
     pub(crate) audit: &'a HashMap<usize, Vec<String>>,
+    /// What else the audit says of a family, to be printed with what is wrong.
+    pub(crate) trail: &'a HashMap<usize, Vec<String>>,
     /// Families whose person was asked to sign in.
     pub(crate) asked: &'a HashMap<usize, Duration>,
     pub(crate) end: Duration,
@@ -80,7 +82,12 @@ impl Observed<'_> {
             }
             if let Err(why) = self.check_family(number, family, &mut findings) {
                 let name = family.profile.name();
-                let text = format!("{name}, family {number}: {why}\n  {}", shown(family));
+                let trail = self.trail.get(&number).map(|rows| rows.join("; "));
+                let text = format!(
+                    "{name}, family {number}: {why}\n  {}\n  audit: {}",
+                    shown(family),
+                    trail.unwrap_or_default()
+                );
                 findings.violations.push(text);
             }
         }
@@ -324,9 +331,10 @@ fn shown(family: &Family) -> String {
             .answered_at
             .map_or(String::new(), |at| format!(" {:.1}", at.as_secs_f32()));
         format!(
-            "{:.1}: #{}{taken} {:?}{answered}",
+            "{:.1}: #{}{taken} by {:?} {:?}{answered}",
             it.at.as_secs_f32(),
             it.number,
+            it.replica,
             it.delivery
         )
     });

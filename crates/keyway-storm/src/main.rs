@@ -191,6 +191,8 @@ struct Storm<'a> {
 struct Collected {
     stored: HashMap<usize, Stored>,
     audit: HashMap<usize, Vec<String>>,
+    /// By family, all that the audit says of its renewals.
+    trail: HashMap<usize, Vec<String>>,
 }
 
 impl Storm<'_> {
@@ -252,21 +254,40 @@ impl Storm<'_> {
             })
             .collect();
         let rows = cluster.sql(
-            "SELECT person, encode(name, 'hex'), cause FROM keyway.audit
-             WHERE event = 'refresh' AND outcome = 'rejected'",
+            "SELECT person, encode(name, 'hex'), cause, outcome, generation & 65535,
+                    replica % 1000, round(at / 1000.0, 1) - round(extract(epoch FROM now()), 1)
+             FROM keyway.audit WHERE event IN ('refresh', 'claim') ORDER BY at",
         );
+        let end = self.world.now().as_secs_f32();
+        let mut trail: HashMap<usize, Vec<String>> = HashMap::new();
         for row in rows.lines() {
             let mut columns = row.split('|').map(str::to_owned);
-            let (Some(person), Some(name), Some(cause)) =
-                (columns.next(), columns.next(), columns.next())
-            else {
+            let (Some(person), Some(name), Some(cause), Some(outcome)) = (
+                columns.next(),
+                columns.next(),
+                columns.next(),
+                columns.next(),
+            ) else {
                 continue;
             };
-            if let Some(family) = of.get(&(person, name)) {
+            let Some(family) = of.get(&(person, name)) else {
+                continue;
+            };
+            let rest: Vec<String> = columns.collect();
+            if let [generation, replica, ago] = rest.as_slice() {
+                let at = end + ago.parse().unwrap_or(0.0);
+                let text = format!("{at:.1}: #{generation} {outcome} {cause} by {replica}");
+                trail.entry(*family).or_default().push(text);
+            }
+            if outcome == "rejected" {
                 audit.entry(*family).or_default().push(cause);
             }
         }
-        Collected { stored, audit }
+        Collected {
+            stored,
+            audit,
+            trail,
+        }
     }
 
     fn check(&self, done: &Done, collected: &Collected) -> checker::Findings {
@@ -283,6 +304,7 @@ impl Storm<'_> {
             restarts: &done.restarts,
             stored: &collected.stored,
             audit: &collected.audit,
+            trail: &collected.trail,
             asked: &notes.asked,
             end: self.world.now(),
         };

@@ -74,6 +74,7 @@ impl Run {
             restarts: &self.restarts,
             stored: &HashMap::from([(0, stored)]),
             audit: &HashMap::from([(0, self.audit.clone())]),
+            trail: &HashMap::new(),
             asked: &self.asked.then_some((0, second(1))).into_iter().collect(),
             end: second(1_000),
         }
