@@ -136,7 +136,7 @@ impl Faults<'_> {
         self.vanished(from);
         self.cluster.reap(BEHIND_LINK, self.world);
         // An announcement that the server cannot deliver must not make it believe in the host longer.
-        sleep(Duration::from_millis(self.seed.next() % 2_500));
+        sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
         self.cluster.sql("SELECT pg_notify('keyway', 'storm')");
         if let Some(owner) = owner {
             self.measure_take_over(&owner, cut_at);
