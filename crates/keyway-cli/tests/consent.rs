@@ -58,7 +58,12 @@ fn one_consent_lasts_until_the_person_signs_out() {
     let statuses: Vec<&Value> = revoked.map(|entry| &entry["status"]).collect();
     assert_eq!(statuses, [200, 200], "{journal:?}");
     let refreshed = place.call(&["call", "s", "whoami"]);
-    assert_eq!(refreshed.stdout, "alice read\n", "{}", refreshed.everything());
+    assert_eq!(
+        refreshed.stdout,
+        "alice read\n",
+        "{}",
+        refreshed.everything()
+    );
     assert_eq!(place.windows(), 2);
 }
 
