@@ -14,6 +14,7 @@ pub mod git;
 pub mod load;
 pub mod read;
 pub mod regular_file;
+pub mod stamps;
 #[cfg(feature = "bundles")]
 mod timeouts;
 #[cfg(feature = "authoring")]

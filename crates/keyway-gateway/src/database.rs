@@ -3,7 +3,6 @@
 //! Gateway tokens and rules for tools stay in the vault of this machine.
 
 mod audit;
-mod issuer_records;
 mod migration;
 mod operations;
 mod recovery;
@@ -20,13 +19,12 @@ use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
 use keyway::store::{StoreError, ValueStore};
 use keyway::vault::Folders;
-use keyway_postgres::{Password, PasswordSupplier, Person, Replica, Settings};
+use keyway_postgres::{Password, PasswordSupplier, Person, RememberedRecords, Replica, Settings};
 use keyway_secret::{Secret, SystemClock};
 use keyway_transport::capture;
 use keyway_vault::Folder;
 
 pub use self::audit::{AuditReport, CallAudit, CallWriter, ExportedRows};
-use self::issuer_records::IssuerRecords;
 pub(crate) use self::operations::{DatabaseState, DatabaseTeam};
 use crate::gateway::SessionKey;
 use crate::local_backend::LocalBackend;
@@ -38,7 +36,7 @@ use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
 pub struct Database {
     replica: Replica,
     tenant: String,
-    issuers: Arc<IssuerRecords>,
+    issuers: Arc<RememberedRecords>,
 }
 
 /// What opening a database needs of the process.
@@ -100,7 +98,10 @@ impl Database {
     fn of_tenant(replica: Replica, tenant: String) -> Result<Self, StoreError> {
         // Names are checked once, here.
         let shared = replica.records(Person::shared(&*tenant)?);
-        let issuers = Arc::new(IssuerRecords::new(Arc::new(shared), Arc::new(SystemClock)));
+        let issuers = Arc::new(RememberedRecords::new(
+            Arc::new(shared),
+            Arc::new(SystemClock),
+        ));
         Ok(Self {
             replica,
             tenant,

@@ -8,7 +8,6 @@ pub mod control_client;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
 pub mod database;
 pub mod database_watch;
-mod file_watch;
 pub mod gateway;
 mod history;
 pub mod lazy_server;

@@ -28,12 +28,12 @@ use self::serving_context::Hosts;
 pub use self::serving_context::ServingContext;
 use self::signed_in::SignedIn;
 use self::watched_plugin::WatchedPlugin;
-use crate::file_watch::Stamps;
 use crate::gateway::{Gateway, ServedServer};
 use crate::lazy_server::{LazyServer, LazyServerOptions};
 use crate::local_backend::LocalBackend;
 use crate::team::Team;
 use crate::timeouts::LOOK_INTERVAL;
+use keyway::stamps::Stamps;
 use keyway_dashboard::ServerId;
 
 /// Everything that is served, and how it looked last.

@@ -49,6 +49,7 @@ mod presence;
 mod recent_commits;
 mod records;
 mod rekey;
+mod remembered_records;
 mod replica;
 mod schema;
 mod sessions;
@@ -69,6 +70,7 @@ pub use self::person::Person;
 pub use self::pkcs11::{Pkcs11Key, Pkcs11Settings};
 pub use self::records::{PostgresDocuments, PostgresOneTime, PostgresRecords};
 pub use self::rekey::Rekeyed;
+pub use self::remembered_records::RememberedRecords;
 pub use self::replica::Replica;
 pub use self::settings::{Password, PasswordSupplier, Settings, read_secret};
 pub use self::survey::{

@@ -59,3 +59,6 @@ pub(crate) const UNMARK_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const REPLICA_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// For giving back the lock; less than [`REPLICA_CLOSE_TIMEOUT`], which includes it.
 pub(crate) const PRESENCE_CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// How long a record of all people is taken from memory; for so long another gateway may know more.
+pub(crate) const RECORD_MEMORY: Duration = Duration::from_secs(30);

@@ -62,7 +62,7 @@
 
 pub use keyway_code as code;
 pub use keyway_config as config;
-pub use keyway_files::{config_files, env_file, error, load};
+pub use keyway_files::{config_files, env_file, error, load, stamps};
 pub use keyway_mcp as mcp;
 pub use keyway_secret as secret;
 pub use keyway_store as store;

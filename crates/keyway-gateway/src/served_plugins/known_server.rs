@@ -7,9 +7,9 @@ use keyway::sign_in::SignIn;
 use keyway::{Approved, Plan};
 
 use super::signed_in::SignedIn;
-use crate::file_watch::Stamps;
 use crate::gateway::ServedServer;
 use crate::lazy_server::{Fingerprinted, LazyServer};
+use keyway::stamps::Stamps;
 
 /// One server as it was at the last look. Only one that a client has used is planned and watched:
 /// planning reads files and the vault, and a file may declare a thousand servers.

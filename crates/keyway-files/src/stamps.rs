@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// How files look from outside; two that are the same stand for the same content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     files: BTreeMap<PathBuf, Option<Stamp>>,
     are_own: bool,
 }
@@ -25,13 +25,15 @@ struct Stamp {
 
 impl Stamps {
     /// Looks at files, links followed; one that is not there counts as well.
-    pub(crate) fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
+    #[must_use]
+    pub fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self::look(files, false)
     }
 
     /// Looks at files that only we write. Their state may change when they are merely opened: the
     /// database of the superuser sets their owner each time.
-    pub(crate) fn of_own(files: impl IntoIterator<Item = PathBuf>) -> Self {
+    #[must_use]
+    pub fn of_own(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self::look(files, true)
     }
 
@@ -47,7 +49,8 @@ impl Stamps {
     }
 
     /// Returns how these files look: those that are known as they were, others as they are now.
-    pub(crate) fn with(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+    #[must_use]
+    pub fn with(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut now = BTreeMap::new();
         for file in files {
             match self.files.remove_entry(&file) {
@@ -64,7 +67,8 @@ impl Stamps {
     }
 
     /// Looks at the same files again.
-    pub(crate) fn again(&self) -> Self {
+    #[must_use]
+    pub fn again(&self) -> Self {
         Self::look(self.files.keys().cloned(), self.are_own)
     }
 }
