@@ -210,8 +210,8 @@ impl Database {
 impl TeamStores for Database {
     fn sign_ins(&self, person: &keyway_people::Person) -> Result<Option<Stores>, StoreError> {
         // A gateway looks for what dead ones left behind, of all people by one query.
-        let stores = self.stores(self.owner(Some(person))?);
-        Ok(Some(stores.recovered_by_host()))
+        let person = self.owner(Some(person))?;
+        Ok(Some(self.stores(person).recovered_by_host()))
     }
 
     fn keeps_sign_ins_apart(&self) -> bool {

@@ -12,7 +12,6 @@ mod rivals;
 mod site;
 mod statements;
 mod team;
-mod timeouts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -74,8 +74,9 @@ impl ConnectionPool {
         self.lock().len() >= MAX_CONNECTIONS
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+    /// Says whether there is a connection, or a request that holds the pool and may add one.
+    pub(super) fn is_wanted(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1 || !self.lock().is_empty()
     }
 
     pub(super) fn insert(&self, pooled: PooledConnection) {

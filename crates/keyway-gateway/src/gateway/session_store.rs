@@ -208,14 +208,7 @@ impl SessionStore {
         }
         // Otherwise each person who ever called would keep one. A pool that a request holds may be about
         // to get a connection; it gets no new holder under this lock.
-        let mut entries = self.lock();
-        let is_held = |pool: &Arc<ConnectionPool>| Arc::strong_count(pool) > 1;
-        entries
-            .pools
-            .retain(|_, pool| is_held(pool) || !pool.is_empty());
-        if entries.pools.capacity() > 4 * entries.pools.len().max(MIN_POOLS) {
-            entries.pools.shrink_to_fit();
-        }
+        self.lock().pools.retain(|_, pool| pool.is_wanted());
     }
 
     /// Ends what cannot lead to its server any more, after the calls under way.
@@ -451,8 +444,6 @@ impl SessionKind {
 }
 
 const MAX_STREAMABLE: usize = 4096;
-/// So few are no reason to move the table.
-const MIN_POOLS: usize = 64;
 const MAX_SSE: usize = 1024;
 /// Twice as many as there can be sessions, in 256 KiB.
 const MAX_ENDED: usize = 2 * MAX_STREAMABLE;
@@ -463,9 +454,8 @@ mod tests {
 
     #[test]
     fn pool_without_connections_is_kept_only_while_a_request_holds_it() {
-        let store = SessionStore::default();
+        let (store, closing) = (SessionStore::default(), ClosingTasks::default());
         let (principal, route) = (Principal::SameUser, Route::All(Vec::new()));
-        let closing = ClosingTasks::default();
         let held = store.pool(&principal, &route);
         store.close_expired(|_| true, &closing);
         assert!(Arc::ptr_eq(&held, &store.pool(&principal, &route)));

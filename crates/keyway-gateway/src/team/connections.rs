@@ -92,19 +92,19 @@ impl PeopleConnections {
     /// as it would be now, and blocks. With `is_due` all are looked at, otherwise those whose stores
     /// tell of a change.
     pub(crate) fn look(&self, is_due: bool, plan: impl Fn(&Person) -> Option<[u8; 32]>) {
-        self.plans()
-            .retain(|_, (made, _)| made.elapsed() < PERSON_PLAN_CACHE_TIME);
         let mut concerned = Vec::new();
         {
             let mut open = self.open();
             open.retain(|it| it.link.strong_count() > 0);
             for it in open.iter_mut() {
                 // Every feed is asked: each remembers what it has told.
-                let mut told = false;
-                for feed in &mut it.feeds {
-                    // One that cannot be heard may have missed something.
-                    told |= feed.changed().unwrap_or(true);
-                }
+                // One that cannot be heard may have missed something.
+                let changed = |feed: &mut Box<dyn ChangeFeed>| feed.changed().unwrap_or(true);
+                let told = it
+                    .feeds
+                    .iter_mut()
+                    .map(changed)
+                    .fold(false, |told, it| told | it);
                 if is_due || told {
                     concerned.push((it.person.clone(), it.fingerprint, Weak::clone(&it.link)));
                 }

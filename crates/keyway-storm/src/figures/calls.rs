@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use super::client::{Client, call};
 use super::site::PAGE;
 use super::team::Badges;
-use super::timeouts::LONG;
 use super::{Goal, Plan, Stage, milliseconds, percentile};
+use crate::timeouts::LONG;
 
 /// Measures both in turn, call by call.
 pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, goals: &mut Vec<Goal>) {

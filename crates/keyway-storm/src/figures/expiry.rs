@@ -14,10 +14,10 @@ use tokio::task::JoinSet;
 use super::client::{Client, call};
 use super::site::{PAGE, Redemption, Site};
 use super::team::{Badges, Team};
-use super::timeouts::{
+use super::{Goal, Plan, Stage};
+use crate::timeouts::{
     BURST, LONG, RENEWAL_POLL, RENEWAL_TIMEOUT, RENEWED_AHEAD, WARM_UP_EACH, WARM_UP_LEAST,
 };
-use super::{Goal, Plan, Stage};
 
 /// Measures it with a ceiling of so many token requests a second, 0 for none. `rate` is that of claims
 /// with their commits.

@@ -11,8 +11,8 @@ use keyway_store::GrantStore as _;
 use super::client::{Client, call};
 use super::site::{Redemption, Site};
 use super::team::Badges;
-use super::timeouts::{HELD_BACK, JOURNAL_POLL, TAKE_OVER_TIMEOUT};
 use super::{Goal, Plan, Stage, milliseconds, percentile};
+use crate::timeouts::{HELD_BACK, JOURNAL_POLL, TAKE_OVER_TIMEOUT};
 
 /// Kills replicas in turn, each with some renewals under way.
 pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, kills: usize, goals: &mut Vec<Goal>) {

@@ -1,6 +1,7 @@
 //! What a replica takes: memory with many people known, with many sessions open, and connections.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -8,8 +9,8 @@ use tokio::task::JoinSet;
 use super::client::{Client, Session, call};
 use super::site::PAGE;
 use super::team::{Badges, Team};
-use super::timeouts::{IDLE, LONG, SETTLE};
 use super::{Goal, Plan, Stage};
+use crate::timeouts::{IDLE_TIMEOUT, LONG, SETTLE};
 
 /// Measures one replica.
 pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, sessions: usize, goals: &mut Vec<Goal>) {
@@ -41,9 +42,10 @@ pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, sessions: usize, goals: &mu
     let what = format!("the same, right after {} people have called", plan.people);
     goals.push(Goal::new(what, "–", mebibytes(resident(&team))));
     connections(&team, "connections to the database then", goals);
-    println!("  waiting {} s", IDLE.as_secs());
-    std::thread::sleep(IDLE);
+    let closed = closed_after(&team);
     let idle = resident(&team);
+    let text = format!("after {:.0} s", closed.as_secs_f64());
+    goals.push(Goal::new("all of their connections are closed", "–", text));
     let what = format!(
         "the same, idle: {} people have called, their connections are closed",
         plan.people
@@ -98,6 +100,16 @@ fn connections(team: &Team, what: &str, goals: &mut Vec<Goal>) {
     let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'keyway'";
     let open: usize = team.sql(open).parse().unwrap_or(usize::MAX);
     goals.push(Goal::new(what, "≤ 24", open.to_string()).holds(open <= 24));
+}
+
+/// Waits until no sign-in is in use any more; returns how long that took.
+fn closed_after(team: &Team) -> Duration {
+    println!("  waiting for connections to be closed, five minutes after their last use");
+    let began = Instant::now();
+    while team.sql("SELECT count(*) FROM keyway.in_use") != "0" && began.elapsed() < IDLE_TIMEOUT {
+        std::thread::sleep(SETTLE);
+    }
+    began.elapsed()
 }
 
 /// Returns the resident memory of the replica in KiB.

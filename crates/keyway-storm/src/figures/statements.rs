@@ -16,8 +16,8 @@ use keyway_store::{Claim, Commit, Generation, GrantStore as _};
 
 use self::script::{FIRST, Script, Scripts};
 use super::team::{Pattern, Team};
-use super::timeouts::{CLAIM_LIFETIME, LONG};
 use super::{Goal, Plan, median};
+use crate::timeouts::{CLAIM_LIFETIME, LONG};
 
 /// Rates per second: the store's, and those of `pgbench`.
 #[derive(Clone, Copy, Debug)]

@@ -15,8 +15,8 @@ use keyway_testkit::{Folder, PostgresServer, free_port};
 use serde_json::json;
 
 use super::site::{Site, token};
-use super::timeouts::{READY_POLL, START_TIMEOUT};
 use crate::issuer::subject;
+use crate::timeouts::{READY_POLL, START_TIMEOUT};
 
 /// A database, the folders of its replicas, and those that run.
 pub(crate) struct Team {

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 
 use super::{Ended, Target};
 use crate::figures::client::Client;
-use crate::figures::timeouts::{RIVAL_POLL, RIVAL_START_TIMEOUT};
+use crate::timeouts::{RIVAL_POLL, RIVAL_START_TIMEOUT};
 
 /// A gateway in a virtual environment of Python.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use keyway_store::{Generation, GrantStore as _};
 
 use super::{CONNECTIONS, PEOPLE_EACH};
 use crate::figures::team::{Pattern, Team};
-use crate::figures::timeouts::{CLAIM_LIFETIME, LONG};
+use crate::timeouts::{CLAIM_LIFETIME, LONG};
 
 /// What `pgbench` runs, as the store sent it.
 pub(super) struct Scripts {
