@@ -74,11 +74,6 @@ impl ConnectionPool {
         self.lock().len() >= MAX_CONNECTIONS
     }
 
-    /// Says whether there is a connection, or a request that holds the pool and may add one.
-    pub(super) fn is_wanted(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) > 1 || !self.lock().is_empty()
-    }
-
     pub(super) fn insert(&self, pooled: PooledConnection) {
         self.lock().push(pooled);
     }
@@ -95,7 +90,7 @@ impl ConnectionPool {
         taken.map(|it| it.connection).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<PooledConnection>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<PooledConnection>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -208,7 +208,8 @@ impl SessionStore {
         }
         // Otherwise each person who ever called would keep one. A pool that a request holds may be about
         // to get a connection; it gets no new holder under this lock.
-        self.lock().pools.retain(|_, pool| pool.is_wanted());
+        let is_kept = |it: &Arc<ConnectionPool>| Arc::strong_count(it) > 1 || !it.lock().is_empty();
+        self.lock().pools.retain(|_, pool| is_kept(pool));
     }
 
     /// Ends what cannot lead to its server any more, after the calls under way.

@@ -98,13 +98,11 @@ impl PeopleConnections {
             open.retain(|it| it.link.strong_count() > 0);
             for it in open.iter_mut() {
                 // Every feed is asked: each remembers what it has told.
-                // One that cannot be heard may have missed something.
-                let changed = |feed: &mut Box<dyn ChangeFeed>| feed.changed().unwrap_or(true);
-                let told = it
-                    .feeds
-                    .iter_mut()
-                    .map(changed)
-                    .fold(false, |told, it| told | it);
+                let mut told = false;
+                for feed in &mut it.feeds {
+                    // One that cannot be heard may have missed something.
+                    told |= feed.changed().unwrap_or(true);
+                }
                 if is_due || told {
                     concerned.push((it.person.clone(), it.fingerprint, Weak::clone(&it.link)));
                 }
