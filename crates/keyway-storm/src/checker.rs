@@ -152,6 +152,12 @@ impl Observed<'_> {
                     *row.lost.entry(Cause::KillAndRestart).or_default() += 1;
                     return Ok(());
                 }
+                // A server that is known to be strict gets it again only after a pause, and refuses it then.
+                let is_lost = spent.is_some_and(|it| it.delivery == Delivery::Lost);
+                if is_lost && may_lose(family.profile, Cause::LostAnswer) && self.is_noted(number) {
+                    *row.lost.entry(Cause::LostAnswer).or_default() += 1;
+                    return Ok(());
+                }
                 self.is_current(family, stored)
             }
             (None, None) => Err("it is not in the store".to_owned()),
@@ -185,6 +191,12 @@ impl Observed<'_> {
     fn lives(&self, family: &Family, stored: Option<&Stored>) -> bool {
         let is_current = |it: &Stored| !it.needs_reauth && self.is_current(family, it).is_ok();
         family.ended.is_none() && stored.is_some_and(is_current)
+    }
+
+    /// Tells whether the last word of the audit on a sign-in is that an answer was lost.
+    fn is_noted(&self, number: usize) -> bool {
+        let last = self.trail.get(&number).and_then(|rows| rows.last());
+        last.is_some_and(|row| row.contains(" answer-lost "))
     }
 
     /// Says why a token may have come once more than the time before.

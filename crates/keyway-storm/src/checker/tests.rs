@@ -17,6 +17,7 @@ struct Run {
     restarts: Vec<Duration>,
     stored: Option<Stored>,
     audit: Vec<String>,
+    trail: Vec<String>,
     asked: bool,
 }
 
@@ -31,6 +32,7 @@ impl Run {
             restarts: Vec::new(),
             stored: None,
             audit: Vec::new(),
+            trail: Vec::new(),
             asked: false,
         }
     }
@@ -74,7 +76,7 @@ impl Run {
             restarts: &self.restarts,
             stored: &HashMap::from([(0, stored)]),
             audit: &HashMap::from([(0, self.audit.clone())]),
-            trail: &HashMap::new(),
+            trail: &HashMap::from([(0, self.trail.clone())]),
             asked: &self.asked.then_some((0, second(1))).into_iter().collect(),
             end: second(1_000),
         }
@@ -415,4 +417,21 @@ fn a_refusal_that_ended_nothing_costs_nothing_if_the_answer_is_stored_after_all(
         needs_reauth: false,
     });
     run.fails("and the audit says []");
+}
+
+#[test]
+fn a_lost_answer_that_waits_for_its_second_try_is_lost_where_the_server_is_strict() {
+    for (profile, passes) in [(Profile::StrictLosing, true), (Profile::GraceLosing, false)] {
+        let mut run = Run::of(profile);
+        let spent = run.current.clone();
+        run.redeem(&spent, 100, Delivery::Lost);
+        run.fails("the store has token 0");
+        run.trail.push("100.0: #0 answer-lost  by 1".to_owned());
+        match passes {
+            true => assert_eq!(run.passes().lost, [(Cause::LostAnswer, 1)].into()),
+            false => run.fails("the store has token 0"),
+        }
+        run.trail.push("101.0: #1 committed  by 1".to_owned());
+        run.fails("the store has token 0");
+    }
 }
