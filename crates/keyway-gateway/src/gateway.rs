@@ -80,7 +80,7 @@ use keyway_dashboard::Dashboard;
 use keyway_dashboard::activity::{self, Activity, Outcome, RequestRecorder};
 use keyway_dashboard::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
-use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
+use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
@@ -507,6 +507,10 @@ impl Gateway {
             let error = jsonrpc::error_object(PARSE_ERROR, "not a JSON-RPC message");
             return reply::error(StatusCode::BAD_REQUEST, None, &error);
         };
+        if admission::lacks_id(&envelope) {
+            let error = jsonrpc::error_object(INVALID_REQUEST, admission::LACKS_ID);
+            return reply::error(StatusCode::BAD_REQUEST, None, &error);
+        }
         message.permits = match self.admit(&message, &envelope) {
             Ok(permits) => Some(permits),
             Err(refused) => return refused.reply(envelope.id().as_ref()),

@@ -63,8 +63,8 @@ pub(crate) fn run(arguments: &People, context: &CommandContext) -> Result<Exit, 
     }
     if !database.forget_person(issuer, subject)? {
         context.print_aside(&format!(
-            "nothing is stored for `{subject_shown}` at `{issuer_shown}`: compare both with \
-             `keyway audit export`\n"
+            "nothing is stored for `{subject_shown}` at `{issuer_shown}`: compare both with the names \
+             in the audit\n"
         ));
         return Ok(Exit::Failed);
     }

@@ -420,6 +420,12 @@ const FOLLOWED: &[Row] = &[
         "a_program_that_is_approved_for_people_is_approved_confined",
     ),
     (
+        "trust grant X --for-people --digest X",
+        &["trust", "grant", "a", "--for-people", "--digest", "0"],
+        "trust.rs",
+        "a_grant_of_a_confined_program_shows_it_confined",
+    ),
+    (
         "uninstall X",
         &["uninstall", "claude-code"],
         "install.rs",

@@ -48,6 +48,18 @@ impl Gateway {
 fn counted(message: &ClientMessage, envelope: &Envelope<'_>) -> Message {
     Message {
         bytes: message.frame.bytes().len(),
+        is_call: envelope.method.is_some(),
         is_request: envelope.method.is_some() && envelope.id().is_some(),
     }
 }
+
+/// Says whether a message asks for something without an id for the answer. A server may do it all the
+/// same, of which no audit would tell: only notifications have no id.
+pub(super) fn lacks_id(envelope: &Envelope<'_>) -> bool {
+    let method = envelope.method.as_deref();
+    let asks = method.is_some_and(|method| !method.starts_with("notifications/"));
+    asks && envelope.id().is_none()
+}
+
+/// What is said of such a message.
+pub(super) const LACKS_ID: &str = "a request needs an `id`";

@@ -12,6 +12,7 @@ use keyway_transport::{Envelope, Frame, Inbound, Reply};
 use tokio::sync::mpsc;
 
 use super::Gateway;
+use super::admission;
 use super::client_message::{ClientMessage, asked, takes_events};
 use super::client_session::{ClientSession, SessionOwner};
 use super::principal::Principal;
@@ -82,6 +83,13 @@ impl Gateway {
         };
         let id = envelope.id();
         let refuse = |status, code, what: &str| reply::refusal(status, id.as_ref(), code, what);
+        if admission::lacks_id(&envelope) {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                INVALID_REQUEST,
+                admission::LACKS_ID,
+            );
+        }
         message.permits = match self.admit(&message, &envelope) {
             Ok(permits) => Some(permits),
             Err(refused) => return refused.reply(id.as_ref()),

@@ -91,6 +91,8 @@ pub(super) struct Message {
     pub(super) bytes: usize,
     /// Whether an answer is expected.
     pub(super) is_request: bool,
+    /// Whether it is a request or a notification, and no answer.
+    pub(super) is_call: bool,
 }
 
 /// What counts for each client or server.
@@ -194,7 +196,7 @@ impl Meter {
 
     fn count(&self, limit: &Limit, message: Message, now: Instant) -> Result<(), TooMuch> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = limit.calls_per_second.filter(|_| message.is_request);
+        let calls = limit.calls_per_second.filter(|_| message.is_call);
         let calls = calls.map(|most| share(1, most));
         let bytes = limit.bytes_per_second;
         let bytes = bytes.map(|most| share(message.bytes, most));
@@ -296,6 +298,7 @@ mod tests {
     const CALL: Message = Message {
         bytes: 10,
         is_request: true,
+        is_call: true,
     };
 
     fn meters(limit: Limit) -> Meters<u32> {
@@ -339,6 +342,7 @@ mod tests {
         let large = Message {
             bytes: 1000,
             is_request: false,
+            is_call: false,
         };
         assert!(meters.admit(1, large).is_ok());
         assert_eq!(

@@ -339,13 +339,12 @@ fn check_programs(
 fn not_approved(plugin: &Plugin, server: &str, question: &Question) -> Obstacle {
     let message = format!("no admin approved `{}` as it is now", printable(server));
     let site = plugin.declaration_site(server);
-    // A program needs both, and one approval can be both.
-    let for_people = match question.confinement() {
-        Some(_) => "--for-people ",
-        None => "",
-    };
     let digest = question.digest;
-    let grant = format!("keyway trust grant SERVER {for_people}--digest {digest}");
+    // A program needs both, and one approval can be both.
+    let grant = match question.confinement() {
+        Some(_) => format!("keyway trust grant SERVER --for-people --digest {digest}"),
+        None => format!("keyway trust grant SERVER --digest {digest}"),
+    };
     let hint = format!(
         "an admin can look at it and approve it: {}",
         site.word(&grant)

@@ -62,6 +62,35 @@ async fn every_message_of_a_batch_counts() {
     assert_eq!(calls(&running), 2, "the session began with one request");
 }
 
+/// A server may answer what has no id, and no audit would tell of it.
+#[tokio::test]
+async fn notifications_count_and_no_request_goes_without_an_id() {
+    let running = start(Limit::NONE.calls_per_second(3), Limit::NONE);
+    let session = running.session("all", "/mcp/a/one").await;
+    let client = async || {
+        let client = running.client().await.token("all");
+        client.with("Mcp-Session-Id", &session)
+    };
+    for id in ["", r#""id":null,"#] {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0",{id}"method":"tools/call","params":{{"name":"add"}}}}"#);
+        let answer = client().await.post("/mcp/a/one", &body).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(answer.body.contains("needs an `id`"), "{answer:?}");
+    }
+    assert_eq!(calls(&running), 0);
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
+    let mut refused = 0;
+    for _ in 0..20 {
+        let answer = client().await.post("/mcp/a/one", progress).await;
+        refused += usize::from(answer.status == 429);
+    }
+    assert!(
+        refused > 0,
+        "twenty at once, and three a second are allowed"
+    );
+}
+
 #[tokio::test]
 async fn a_server_has_its_own_limit_for_all_its_clients_at_its_path_and_among_all() {
     let running = start(Limit::NONE, Limit::NONE.calls_per_second(2));

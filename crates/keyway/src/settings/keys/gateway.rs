@@ -155,7 +155,7 @@ const LIMIT_KEYS: &[super::Key] = &[
         "calls_per_second",
         Kind::Count,
         "20",
-        "How many requests may come in a second; so many may come at once after a second without any",
+        "How many requests and notifications may come in a second; so many may come at once after a second without any",
     ),
     key(
         "calls_at_once",
