@@ -1,6 +1,5 @@
 //! What moving a vault into a database did, for people and for scripts.
 
-use keyway_secret::printable;
 use serde_json::{Value, json};
 
 /// What became of one sign-in.
@@ -118,47 +117,5 @@ impl MigrationReport {
             "sign_ins": sign_ins,
             "registrations": registrations,
         })
-    }
-
-    /// Writes a line for each sign-in, and how many there were.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for it in &self.sign_ins {
-            let outcome = match it.outcome {
-                MigrationOutcome::Moved => "moved",
-                MigrationOutcome::MovedBefore => "moved before",
-                MigrationOutcome::Conflict => "not moved",
-                MigrationOutcome::Stays => "stays",
-            };
-            let account = match it.account.as_str() {
-                "" => String::new(),
-                account => format!(" ({})", printable(account)),
-            };
-            let name = format!("{}:{}", it.plugin, it.server);
-            let name = printable(&name);
-            let reason = it.reason.as_ref().map(|reason| format!(": {reason}"));
-            text.push_str(&format!(
-                "{name}{account}  {outcome}{}\n",
-                reason.unwrap_or_default()
-            ));
-        }
-        let count = |outcome| {
-            self.sign_ins
-                .iter()
-                .filter(|it| it.outcome == outcome)
-                .count()
-        };
-        let moved = count(MigrationOutcome::Moved);
-        let before = count(MigrationOutcome::MovedBefore);
-        let left = self
-            .sign_ins
-            .len()
-            .saturating_sub(moved)
-            .saturating_sub(before);
-        text.push_str(&format!(
-            "sign-ins moved: {moved}, moved before: {before}, still in the vault: {left}\n"
-        ));
-        text
     }
 }

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use keyway_code::Exit;
+use keyway_gateway::migration_report::{MigrationOutcome, MigrationReport};
+use keyway_secret::printable;
 use serde::Serialize;
 
 use super::{Format, Output, existing};
@@ -51,7 +53,7 @@ pub(super) fn migrate(arguments: &MigrateArgs, context: &CommandContext) -> Resu
         Exit::Failed
     };
     let text = match arguments.output.format {
-        Format::Human => report.text(),
+        Format::Human => lines(&report),
         Format::Json => to_text(&report.json()),
     };
     context.print(&text, exit)?;
@@ -86,3 +88,45 @@ struct Rekeyed {
 const NO_DATABASE: CliError = CliError::Usage {
     what: "there is no database: set `address` in `[vault]` of config.toml",
 };
+
+/// Writes a line for each sign-in, and how many there were.
+fn lines(report: &MigrationReport) -> String {
+    let mut text = String::new();
+    for it in &report.sign_ins {
+        let outcome = match it.outcome {
+            MigrationOutcome::Moved => "moved",
+            MigrationOutcome::MovedBefore => "moved before",
+            MigrationOutcome::Conflict => "not moved",
+            _ => "stays",
+        };
+        let account = match it.account.as_str() {
+            "" => String::new(),
+            account => format!(" ({})", printable(account)),
+        };
+        let name = format!("{}:{}", it.plugin, it.server);
+        let name = printable(&name);
+        let reason = it.reason.as_ref().map(|reason| format!(": {reason}"));
+        text.push_str(&format!(
+            "{name}{account}  {outcome}{}\n",
+            reason.unwrap_or_default()
+        ));
+    }
+    let count = |outcome| {
+        report
+            .sign_ins
+            .iter()
+            .filter(|it| it.outcome == outcome)
+            .count()
+    };
+    let moved = count(MigrationOutcome::Moved);
+    let before = count(MigrationOutcome::MovedBefore);
+    let left = report
+        .sign_ins
+        .len()
+        .saturating_sub(moved)
+        .saturating_sub(before);
+    text.push_str(&format!(
+        "sign-ins moved: {moved}, moved before: {before}, still in the vault: {left}\n"
+    ));
+    text
+}
