@@ -21,6 +21,21 @@ fn open(address: &str, place: &Path, database: &Database<'_>) -> Replica {
     Replica::open(&settings(address, place), Arc::new(database.key())).unwrap()
 }
 
+/// Lets the standby have what was committed so far, and nothing after that.
+fn leave_behind(standby: &Server, database: &Database<'_>) {
+    eventually("the standby has the sign-in", || {
+        let end = database.sql("SELECT pg_current_wal_lsn()");
+        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'");
+        standby.sql("postgres", &has) == "t"
+    });
+    // It follows no more; that ends at once, as the setting is read again.
+    standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
+    standby.sql("postgres", "SELECT pg_reload_conf()");
+    eventually("the standby follows no more", || {
+        standby.sql("postgres", "SELECT count(*) FROM pg_stat_wal_receiver") == "0"
+    });
+}
+
 fn audited(server: &Server, database: &str) -> String {
     let sql = "SELECT count(*) FROM keyway.audit WHERE cause = 'failover'";
     server.sql(database, sql)
@@ -36,17 +51,7 @@ fn a_commit_that_the_standby_lacked_is_made_again_before_anybody_claims() -> Res
     let [one, other] = [(); 2].map(|()| open(&address, database.place.path(), &database));
     let (maker, claimer) = (one.grants(ada()), other.grants(ada()));
     let generation = maker.put(&grant(), &tokens("1"))?;
-    eventually("the standby has the sign-in", || {
-        let end = database.sql("SELECT pg_current_wal_lsn()");
-        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'");
-        standby.sql("postgres", &has) == "t"
-    });
-    // It follows no more; that ends at once, as the setting is read again.
-    standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
-    standby.sql("postgres", "SELECT pg_reload_conf()");
-    eventually("the standby follows no more", || {
-        standby.sql("postgres", "SELECT count(*) FROM pg_stat_wal_receiver") == "0"
-    });
+    leave_behind(&standby, &database);
     let committed = maker.commit(&grant(), generation, &tokens("2"))?;
     let Commit::Committed { generation: late } = committed else {
         panic!("{committed:?}");
@@ -95,16 +100,7 @@ fn a_refused_token_that_the_standby_lacked_is_refused_there_and_the_audit_says_w
     let replica = open(&address, database.place.path(), &database);
     let grants = replica.grants(ada());
     let generation = grants.put(&grant(), &tokens("1"))?;
-    eventually("the standby has the sign-in", || {
-        let end = database.sql("SELECT pg_current_wal_lsn()");
-        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'");
-        standby.sql("postgres", &has) == "t"
-    });
-    standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
-    standby.sql("postgres", "SELECT pg_reload_conf()");
-    eventually("the standby follows no more", || {
-        standby.sql("postgres", "SELECT count(*) FROM pg_stat_wal_receiver") == "0"
-    });
+    leave_behind(&standby, &database);
     let Claim::Claimed(claimed) = grants.claim(&grant(), generation, CLAIM)? else {
         panic!("it can be claimed");
     };
