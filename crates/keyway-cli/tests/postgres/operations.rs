@@ -252,10 +252,10 @@ fn an_admin_sees_people_and_signs_one_of_them_out_everywhere() {
     assert_eq!(team.desk.leaks(&all, &[]), [].into());
     let found = page("?find=BOB");
     assert!(found.contains("example bob</strong>") && !found.contains("example ada</strong>"));
-    let nobody = page("?find=%3Cscript%3E");
+    let unfound = page("?find=%3Cscript%3E");
     assert!(
-        nobody.contains("&lt;script&gt;") && !nobody.contains("<script>"),
-        "{nobody}"
+        unfound.contains("&lt;script&gt;") && !unfound.contains("<script>"),
+        "{unfound}"
     );
 
     let mark = all.split_once("name=\"_mark\" value=\"").unwrap().1;
