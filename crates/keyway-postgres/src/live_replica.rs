@@ -76,7 +76,7 @@ impl LiveReplica {
             wrappers: ids.iter().map(|id| id.as_bytes().to_vec()).collect(),
             recent_commits: Arc::default(),
         };
-        let session = wait_on(runtime, async {
+        let (session, listening) = wait_on(runtime, async {
             let both = tokio::try_join!(Session::begin(&start), Session::begin(&start));
             let (mut first, second) = both?;
             refuse_pooler(&first.client, &second.client).await?;
@@ -88,7 +88,8 @@ impl LiveReplica {
             }
             let server = start.recent_commits.meet(&first.client).await;
             start.recent_commits.accept(server);
-            Ok::<_, PostgresError>(first)
+            second.listen().await?;
+            Ok::<_, PostgresError>((first, second))
         })?;
         let sessions = {
             // The pool finds its runtime by the thread that makes it.
@@ -98,7 +99,7 @@ impl LiveReplica {
         let presence = Arc::clone(&start.presence);
         let recent_commits = Arc::clone(&start.recent_commits);
         let (stop, stopped) = oneshot::channel();
-        runtime.spawn(presence::keep(start, session, stopped));
+        runtime.spawn(presence::keep(start, session, listening, stopped));
         Ok(Self {
             runtime: None,
             sessions,

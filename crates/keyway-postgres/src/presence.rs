@@ -1,18 +1,26 @@
-//! The session that shows that this replica lives, and hears what others announce.
+//! The two sessions of a replica beside its pool: one shows that it lives, one hears what others
+//! announce.
 //!
 //! ```text
-//!   open ─▶ connected ─ lock, register ─▶ held ─ connection ends ─▶ lost ─ connect ─▶ connected
-//!                                           │
-//!                                           └─ stop: unregister, unlock ─▶ ended
+//!   open ─▶ connected ─ lock, register ─▶ held ─ connection ends ─▶ lost ─ the listening session
+//!                                          │ ▲                       │     takes the lock
+//!                                          │ └───────────────────────┤
+//!                                          │                         └─ connect ─▶ connected
+//!                                          └─ stop: unregister, unlock ─▶ ended
 //! ```
 //!
 //! On a server that took over, `connect` includes what `recent_commits` says.
 //!
-//! While it is lost, nothing is claimed: others may think that this replica died. It is registered
-//! all that time; only [`end`](Session::end) takes the registration away, which others take as the
-//! word of the replica itself that it is gone.
+//! While the lock is lost, nothing is claimed: others may think that this replica died. It is
+//! registered all that time; only [`end`](Session::end) takes the registration away, which others take
+//! as the word of the replica itself that it is gone.
+//!
+//! They are two because the server learns in a known time that a host vanished only on a session on
+//! which it sends nothing; and because others wait for a lost lock no longer than a busy machine may
+//! need for a new connection.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc::SyncSender};
 
 use tokio::sync::{oneshot, watch};
@@ -23,8 +31,8 @@ use crate::error::PostgresError;
 use crate::recent_commits::{RecentCommits, all_are_back};
 use crate::schema;
 use crate::timeouts::{
-    PRESENCE_CLOSE_TIMEOUT, PRESENCE_CONNECT_TIMEOUT, PRESENCE_FIRST_PAUSE, PRESENCE_MAX_PAUSE,
-    PRESENCE_WAIT_TIMEOUT,
+    PRESENCE_CLOSE_TIMEOUT, PRESENCE_CONNECT_TIMEOUT, PRESENCE_FIRST_PAUSE,
+    PRESENCE_HANDOVER_TIMEOUT, PRESENCE_MAX_PAUSE, PRESENCE_WAIT_TIMEOUT,
 };
 use crate::tls::Tls;
 
@@ -33,6 +41,8 @@ use crate::tls::Tls;
 pub(crate) struct Presence {
     pub(crate) owner: i64,
     is_held: watch::Sender<bool>,
+    /// Relaxed: whoever misses an announcement is told so once they are heard again.
+    hears: AtomicBool,
     /// Who wants to be told of which topic; the lock is never held across an await.
     listeners: Mutex<Listeners>,
 }
@@ -95,6 +105,7 @@ impl Presence {
         Self {
             owner,
             is_held: watch::Sender::new(false),
+            hears: AtomicBool::new(true),
             listeners: Mutex::default(),
         }
     }
@@ -102,6 +113,11 @@ impl Presence {
     /// Tells whether the lock was held at the last word of the server.
     pub(crate) fn is_held(&self) -> bool {
         *self.is_held.borrow()
+    }
+
+    /// Tells whether what others announce is heard.
+    pub(crate) fn hears(&self) -> bool {
+        self.hears.load(Ordering::Relaxed)
     }
 
     /// Waits a little until the lock is held.
@@ -141,7 +157,7 @@ impl Presence {
     }
 }
 
-/// A session that holds the lock of its owner.
+/// A session that holds the lock of its owner, or listens.
 pub(crate) struct Session {
     pub(crate) client: Client,
     /// Reads what the server sends; ends with the connection.
@@ -150,7 +166,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects, takes the lock and registers.
+    /// Connects; nothing is held or heard yet.
     pub(crate) async fn begin(start: &Start) -> Result<Self, PostgresError> {
         let failed = || PostgresError::statement("show that this replica lives");
         let connecting = start.config.connect(start.tls.clone());
@@ -167,14 +183,17 @@ impl Session {
                 }
             }
         });
-        let session = Self {
+        Ok(Self {
             client,
             reader,
             owner: start.presence.owner,
-        };
-        let shortened = session.client.batch_execute(SHORTER_TIMEOUT).await;
-        shortened.map_err(failed())?;
-        Ok(session)
+        })
+    }
+
+    /// Begins to hear what others announce.
+    pub(crate) async fn listen(&self) -> Result<(), PostgresError> {
+        let listening = self.client.batch_execute("LISTEN keyway").await;
+        listening.map_err(PostgresError::statement("listen to other replicas"))
     }
 
     /// Takes the lock, which a session of ours that the server still believes in may hold, and
@@ -194,9 +213,15 @@ impl Session {
             )
             .await
             .map_err(failed())?;
-        schema::settle_copy(&self.client, owner).await?;
-        let listening = self.client.batch_execute("LISTEN keyway").await;
-        listening.map_err(failed())
+        schema::settle_copy(&self.client, owner).await
+    }
+
+    /// Takes the lock on the session that listened until now, which lives: so its server is the one
+    /// that it was, and needs no new connection.
+    async fn hold_instead(&self, start: &Start) -> Result<(), PostgresError> {
+        let quiet = self.client.batch_execute("UNLISTEN *").await;
+        quiet.map_err(PostgresError::statement("show that this replica lives"))?;
+        self.hold(&start.wrappers).await
     }
 
     /// Takes the lock again. On a server that took over, only after our last commits were made again;
@@ -237,15 +262,17 @@ impl Session {
     }
 }
 
-/// Keeps the lock for as long as the replica lives.
+/// Keeps the lock for as long as the replica lives, and listens.
 ///
-/// Dropping the future closes the session without a word, as a crash would.
+/// Dropping the future closes the sessions without a word, as a crash would.
 pub(crate) async fn keep(
     start: Start,
     mut session: Session,
+    listening: Session,
     mut stop: oneshot::Receiver<SyncSender<()>>,
 ) {
     let presence = Arc::clone(&start.presence);
+    let mut listening = Some(listening);
     presence.is_held.send_replace(true);
     loop {
         tokio::select! {
@@ -257,6 +284,7 @@ pub(crate) async fn keep(
                 return acknowledge(done);
             }
             _ = &mut session.reader => {}
+            () = keep_listening(&start, &mut listening) => {}
         }
         presence.is_held.send_replace(false);
         session = tokio::select! {
@@ -264,12 +292,54 @@ pub(crate) async fn keep(
             // its session.
             biased;
             done = &mut stop => return acknowledge(done),
-            session = again(&start) => session,
+            session = regain(&start, listening.take()) => session,
         };
         presence.is_held.send_replace(true);
+    }
+}
+
+/// Opens the listening session again whenever it is gone; never ends. Dropping the future loses no
+/// session: what is open stays in its place.
+async fn keep_listening(start: &Start, listening: &mut Option<Session>) {
+    let presence = &start.presence;
+    loop {
+        if let Some(session) = listening {
+            // The task only reads; however it ends, the session is over.
+            let _ended = (&mut session.reader).await;
+            *listening = None;
+        }
+        presence.hears.store(false, Ordering::Relaxed);
+        *listening = Some(listen_again(start).await);
+        presence.hears.store(true, Ordering::Relaxed);
         // What was announced in between was not heard.
         presence.tell(None);
     }
+}
+
+/// Tries until there is a session that listens.
+async fn listen_again(start: &Start) -> Session {
+    let mut pause = PRESENCE_FIRST_PAUSE;
+    loop {
+        if let Ok(session) = Session::begin(start).await
+            && session.listen().await.is_ok()
+        {
+            return session;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PRESENCE_MAX_PAUSE);
+    }
+}
+
+/// Takes the lock again: at once on the session that listened, if that lives, or on a new one.
+async fn regain(start: &Start, listened: Option<Session>) -> Session {
+    if let Some(session) = listened {
+        let held = session.hold_instead(start);
+        let held = tokio::time::timeout(PRESENCE_HANDOVER_TIMEOUT, held).await;
+        if matches!(held, Ok(Ok(()))) {
+            return session;
+        }
+    }
+    again(start).await
 }
 
 fn acknowledge(done: Result<SyncSender<()>, oneshot::error::RecvError>) {
@@ -292,11 +362,6 @@ async fn again(start: &Start) -> Session {
         pause = (pause * 2).min(PRESENCE_MAX_PAUSE);
     }
 }
-
-/// Other than for the sessions of statements. The server finds out by probes, after three seconds, that
-/// a host vanished; an announcement that it sends meanwhile stops the probes, and then two seconds
-/// more may pass. The lock has to be free within six seconds even so.
-const SHORTER_TIMEOUT: &str = "SET tcp_keepalives_idle = 2; SET tcp_user_timeout = 2000";
 
 const MIN_SWEEP: usize = 64;
 

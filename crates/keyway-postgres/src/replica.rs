@@ -66,11 +66,12 @@ impl Replica {
         }
     }
 
-    /// Tells whether the database was there at its last word: its session holds our lock. Asks
-    /// nothing and waits for nothing.
+    /// Tells whether the database was there at its last word: one session holds our lock, and one
+    /// hears what others announce. Asks nothing and waits for nothing.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.0.presence.is_held()
+        let presence = &self.0.presence;
+        presence.is_held() && presence.hears()
     }
 
     /// Returns the sign-ins of a person.

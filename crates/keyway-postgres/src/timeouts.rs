@@ -24,6 +24,9 @@ pub(crate) const POOLER_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// For the connection that holds the lock, until it holds it.
 pub(crate) const PRESENCE_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For the listening session to take over a lost lock: longer than the server needs to notice that the
+/// other session has ended, shorter than a connection that hangs.
+pub(crate) const PRESENCE_HANDOVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a claim waits for a lock that was just lost.
 pub(crate) const PRESENCE_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Before a lost lock is taken again, doubled each time.

@@ -81,6 +81,8 @@ fn replica_without_its_lock_claims_nothing_until_it_has_it_again() -> Result<(),
     let generation = store.put(&grant(), &tokens("1"))?;
     database.sql("ALTER ROLE keyway NOLOGIN");
     cut_liveness(&database, &store);
+    // The session that listened has the lock for a moment.
+    soon(|| (cut_liveness(&database, &store) == "1").then_some(()));
     let refused = store.claim(&grant(), generation, CLAIM).unwrap_err();
     assert!(refused.is_transient(), "{refused}");
     assert!(
@@ -92,6 +94,40 @@ fn replica_without_its_lock_claims_nothing_until_it_has_it_again() -> Result<(),
     database.sql("ALTER ROLE keyway LOGIN");
     let claim = store.claim(&grant(), generation, CLAIM)?;
     assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+    Ok(())
+}
+
+/// A busy machine, or a server with all its connections taken, may not let a replica connect again
+/// before others have looked twice.
+#[test]
+fn lock_that_was_lost_is_taken_on_the_session_that_listens() -> Result<(), StoreError> {
+    let server = Server::start();
+    let database = Database::new(&server);
+    let (first, second) = (database.open(), database.open());
+    let generation = first.put(&grant(), &tokens("1"))?;
+    first.claim(&grant(), generation, CLAIM)?;
+    assert!(second.read(&grant())?.is_some(), "it has a connection");
+    database.sql("ALTER ROLE keyway NOLOGIN");
+    assert_eq!(cut_liveness(&database, &first), "1");
+    let until = Instant::now() + Duration::from_millis(1_500);
+    while Instant::now() < until {
+        let held = second.claim(&grant(), generation, CLAIM)?;
+        assert!(matches!(held, Claim::Held { .. }), "{held:?}");
+    }
+    let committed = first.commit(&grant(), generation, &tokens("2"))?;
+    assert!(
+        matches!(committed, Commit::Committed { .. }),
+        "{committed:?}"
+    );
+    database.sql("ALTER ROLE keyway LOGIN");
+    let mut feed = first.change_feed()?;
+    soon(|| {
+        let listens = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN keyway'";
+        (database.sql(listens) == "2").then_some(())
+    });
+    while feed.wait(Duration::from_millis(300))? {}
+    second.put(&grant(), &tokens("3"))?;
+    assert!(feed.wait(Duration::from_secs(5))?, "it listens again");
     Ok(())
 }
 
