@@ -18,6 +18,11 @@ pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same after a request that timed out.
 pub(crate) const CLOSE_AFTER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// For how long a gateway that other machines reach takes calls after `/readyz` has said that it ends:
+/// enough for a balancer that asks every second and believes the second answer, and shorter than
+/// what stops a process waits.
+pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(5);
+
 /// For the last answers of a gateway that stops to be written.
 pub(crate) const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_millis(500);
 

@@ -44,7 +44,8 @@ mod upstream_connection;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Method, StatusCode};
 use keyway::settings::LimitSettings;
 use keyway::store::OneTimeStore;
 use keyway_auth::BoxFuture;
@@ -347,10 +348,15 @@ impl Gateway {
         }
     }
 
-    /// Ends the streams that would never end, so that everything else can be finished. `/readyz`
-    /// says from now on that this gateway ends.
-    pub fn stop_streams(&self) {
+    /// Has `/readyz` say from now on that this gateway ends, and ends each connection with its next
+    /// answer, so that the next request goes elsewhere.
+    pub fn drain(&self) {
         self.readiness.drain();
+    }
+
+    /// Ends the streams that would never end, so that everything else can be finished.
+    pub fn stop_streams(&self) {
+        self.drain();
         self.sessions.stop_streams(&self.router.closing);
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
@@ -572,7 +578,11 @@ impl Service for Gateway {
             let begun = Instant::now();
             let reply = self.handle(request).await;
             self.metrics.http.count(reply.status(), begun.elapsed());
-            reply
+            match self.readiness.is_draining() {
+                // Over HTTP/2 it is left out, where the end of the listener says the same.
+                true => reply.header(CONNECTION, HeaderValue::from_static("close")),
+                false => reply,
+            }
         })
     }
 }

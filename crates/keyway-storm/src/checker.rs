@@ -304,6 +304,25 @@ pub(crate) fn calls_without_key(
     wrong.collect()
 }
 
+/// Checks the calls that no gateway answered: none of those that began while replicas were restarted
+/// one after the other, or ended then.
+pub(crate) fn calls_cut_by_restarts(
+    calls: &[(Duration, Duration, String)],
+    rolling: &[(Duration, Duration)],
+) -> Vec<String> {
+    let is_within = |began: Duration| {
+        rolling
+            .iter()
+            .any(|(from, until)| (*from..=*until).contains(&began))
+    };
+    let cut = calls.iter().filter(|(began, _, _)| is_within(*began));
+    let text = |(began, ended, why): &(Duration, Duration, String)| {
+        let (from, until) = (began.as_secs_f32(), ended.as_secs_f32());
+        format!("a call of {from:.1} s to {until:.1} s was lost by a rolling restart: {why}")
+    };
+    cut.map(text).collect()
+}
+
 /// Checks how long the claims of hosts that vanished had no living owner.
 pub(crate) fn late_take_overs(take_overs: &[Duration]) -> Vec<String> {
     let late = take_overs

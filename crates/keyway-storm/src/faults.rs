@@ -41,10 +41,12 @@ pub(crate) enum Fault {
     CutLink,
     /// The host of a replica vanishes, without a packet that says so.
     VanishHost,
+    /// One replica after the other is ended by SIGTERM and started again, as an upgrade does.
+    RollingRestart,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Kill(0),
         Self::Kill(1),
         Self::Kill(2),
@@ -60,6 +62,7 @@ impl Fault {
         Self::FullDisk,
         Self::CutLink,
         Self::VanishHost,
+        Self::RollingRestart,
     ];
 
     pub(crate) fn name(self) -> String {
@@ -75,6 +78,7 @@ impl Fault {
             Self::FullDisk => "full disk while the database is away".to_owned(),
             Self::CutLink => "link of a host cut".to_owned(),
             Self::VanishHost => "host vanished".to_owned(),
+            Self::RollingRestart => "rolling restart".to_owned(),
         }
     }
 
@@ -101,6 +105,8 @@ pub(crate) struct Done {
     pub(crate) kept_in_memory: usize,
     /// How long it took until the claims of hosts that vanished had other owners.
     pub(crate) take_overs: Vec<Duration>,
+    /// When all replicas were restarted one after the other, and nothing else happened.
+    pub(crate) rolling: Vec<(Duration, Duration)>,
     /// What must not happen, whatever the journals say, such as a replica that ends by itself.
     pub(crate) unexpected: Vec<String>,
     /// How long it took from a fault to a state in which all replicas are ready.
@@ -137,7 +143,11 @@ impl Faults<'_> {
             *self.done.counts.entry(fault).or_default() += 1;
             // Some with another one in the middle: a replica dies while the database is away. Not
             // where a host vanishes: its processes may die as well, and then that explains nothing.
-            let is_alone = matches!(fault, Fault::Kill(_) | Fault::CutLink | Fault::VanishHost);
+            // Nor where no call may fail.
+            let is_alone = matches!(
+                fault,
+                Fault::Kill(_) | Fault::CutLink | Fault::VanishHost | Fault::RollingRestart
+            );
             let is_mixed = !is_alone && self.seed.below(3) == 0;
             if is_mixed {
                 let point = self.seed.below(Point::ALL.len() - 1);
@@ -219,7 +229,18 @@ impl Faults<'_> {
             Fault::FullDisk => self.full_disk(),
             Fault::CutLink => self.cut_link(),
             Fault::VanishHost => self.vanish_host(),
+            Fault::RollingRestart => self.rolling_restart(),
         }
+    }
+
+    /// Restarts one replica after the other, each once the one before is ready again.
+    fn rolling_restart(&mut self) {
+        let from = self.world.now();
+        for replica in 0..REPLICAS {
+            self.restart(replica);
+            self.wait_until_ready(Fault::RollingRestart, Instant::now() + READY_AGAIN_TIMEOUT);
+        }
+        self.done.rolling.push((from, self.world.now()));
     }
 
     /// Ends a replica by SIGTERM and starts it again.

@@ -39,6 +39,8 @@ pub(crate) struct Notes {
     pub(crate) times: Vec<Duration>,
     /// When a call began that failed because the wrapping key could not be used, and with which status.
     pub(crate) without_key: Vec<(Duration, u16)>,
+    /// When calls began and ended that no gateway answered, or one that could not; and how they failed.
+    pub(crate) cut: Vec<(Duration, Duration, String)>,
 }
 
 /// What an answer is.
@@ -111,7 +113,12 @@ impl Load {
                         .or_insert_with(|| self.world.now());
                     pause = Duration::from_secs(20);
                 }
-                Kind::Failed(why) => *notes.failures.entry(why).or_default() += 1,
+                Kind::Failed(why) => {
+                    if !why.starts_with("200 ") {
+                        notes.cut.push((began, self.world.now(), why.clone()));
+                    }
+                    *notes.failures.entry(why).or_default() += 1;
+                }
             }
         }
     }

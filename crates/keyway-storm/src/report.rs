@@ -109,7 +109,7 @@ fn all_wrong(
     storm: &Storm<'_>,
     outcome: &Outcome<'_>,
     journals: Vec<String>,
-) -> [(&'static str, Vec<String>); 6] {
+) -> [(&'static str, Vec<String>); 7] {
     let Outcome { done, open, .. } = *outcome;
     let notes = storm.load.notes();
     let foreign = notes.foreign.iter();
@@ -129,6 +129,10 @@ fn all_wrong(
         ("sign-ins", journals),
         ("pages", foreign.collect()),
         ("calls without a wrapping key", without_key),
+        (
+            "calls during a rolling restart",
+            checker::calls_cut_by_restarts(&notes.cut, &done.rolling),
+        ),
         ("keys that were asked for", again.collect()),
         ("take-overs", checker::late_take_overs(&done.take_overs)),
         ("processes and claims", others),

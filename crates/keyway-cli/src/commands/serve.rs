@@ -47,7 +47,7 @@ use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::service_manager;
 use crate::settings;
-use crate::timeouts::{CLOSE_TIMEOUT, LAST_ANSWERS_TIMEOUT};
+use crate::timeouts::{CLOSE_TIMEOUT, DRAIN_TIME, LAST_ANSWERS_TIMEOUT};
 use crate::traces;
 use crate::vault::folders;
 
@@ -151,6 +151,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
                 () = end_of_input(), if arguments.while_input => {}
             }
             service_manager::tell(service_manager::State::Stopping);
+            drain(&gateway, backend.host()).await;
             gateway.stop_streams();
             if let Some(sharing) = sharing {
                 sharing.abort();
@@ -171,6 +172,20 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         close_unless_hurried(&gateway, recording, context).await;
         Ok(Exit::Done)
     })
+}
+
+/// Goes on taking calls for a while where a balancer is in front, which learns only from `/readyz` that
+/// this gateway ends.
+async fn drain(gateway: &Gateway, host: &Host) {
+    gateway.drain();
+    if team::public_address(host).is_none() {
+        return;
+    }
+    // In no particular order: a second signal hurries.
+    tokio::select! {
+        _ = keyway_terminal::ended() => {}
+        () = sleep(DRAIN_TIME) => {}
+    }
 }
 
 /// Closes what is open. The first signal began this end; one after it hurries, and children are killed.

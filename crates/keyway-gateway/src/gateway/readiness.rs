@@ -23,8 +23,12 @@ impl Readiness {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+
     pub(super) fn reply(&self) -> Reply {
-        if self.is_draining.load(Ordering::Relaxed) {
+        if self.is_draining() {
             return reply::plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
         match &self.store {
