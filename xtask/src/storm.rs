@@ -76,7 +76,7 @@ struct Usual {
 }
 
 const SHORT: Usual = Usual {
-    seconds: 100,
+    seconds: 130,
     people: 500,
     active: 300,
     longest_stop: 10,

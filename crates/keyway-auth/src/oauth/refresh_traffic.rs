@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use async_lock::{Semaphore, SemaphoreGuard};
+
 pub(super) use self::ceiling::Urgency;
 use self::ceiling::{Ceiling, Share};
 use self::counts::Counters;
@@ -64,10 +66,14 @@ impl RefreshLimits {
 }
 
 /// What all sign-ins of a host share about their renewals.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RefreshTraffic {
     limits: RefreshLimits,
     counters: Counters,
+    /// Taken for a claim. Where many tokens end at once, all of them would be claimed before one is
+    /// stored: claims and commits wait for the same threads and connections, in the order in which
+    /// they came. A token that is spent has to be stored first.
+    claims: Semaphore,
     /// Held for a copy, and while a new one is set; `ceilings` are locked under it then.
     share: Mutex<Share>,
     /// By issuer. Held for a look-up and the sweep, never while something is waited for.
@@ -85,6 +91,7 @@ impl RefreshTraffic {
         Self {
             limits,
             counters,
+            claims: Semaphore::new(CLAIMS_AT_ONCE),
             share: Mutex::default(),
             ceilings: Mutex::default(),
         }
@@ -135,6 +142,11 @@ impl RefreshTraffic {
         self.counters.of(issuer)
     }
 
+    /// Waits for a place for a claim; held until the store has answered.
+    pub(super) async fn claim_place(&self) -> SemaphoreGuard<'_> {
+        self.claims.acquire().await
+    }
+
     fn ceiling(&self, issuer: &str) -> Option<Arc<Ceiling>> {
         let limit = self.limits.of(issuer)?;
         let mut ceilings = self.lock_ceilings();
@@ -159,6 +171,14 @@ impl RefreshTraffic {
     }
 }
 
+impl Default for RefreshTraffic {
+    fn default() -> Self {
+        Self::new(RefreshLimits::default())
+    }
+}
+
+/// Half of the threads on which a host asks its stores.
+const CLAIMS_AT_ONCE: usize = 32;
 /// At so many issuers those without a renewal under way are forgotten; they start with one again
 /// request.
 const SWEEP_AT: usize = 4096;

@@ -143,7 +143,6 @@ impl OAuthEngine {
     }
 
     async fn claim(&self, seen: &Grant) -> Result<ClaimAnswer, OAuthError> {
-        let from = self.clock.monotonic();
         let generation = seen.generation;
         // Redeeming twice does no harm where the refresh token stays the same, or where one that was
         // replaced is known to be accepted once more.
@@ -152,6 +151,8 @@ impl OAuthEngine {
             Some(details) => self.rotations.get(&details.issuer).await == Rotation::Grace,
             None => false,
         };
+        let _place = self.traffic.claim_place().await;
+        let from = self.clock.monotonic();
         let claim = move |store: &dyn GrantStore, key: &GrantKey| {
             let claim = if may_take_over {
                 store.take_over(key, generation, REFRESH_CLAIM_LIFETIME)?

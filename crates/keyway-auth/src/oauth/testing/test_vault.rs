@@ -1,8 +1,8 @@
 //! The real vault, whose clock follows the hand, and which can be told to be locked.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use keyway_secret::Secret;
@@ -26,9 +26,53 @@ pub(crate) struct TestVault {
     is_away: AtomicBool,
     spoilt: AtomicBool,
     is_full: AtomicBool,
+    claims: Arc<ClaimDoor>,
+}
+
+/// Keeps claims waiting, and counts them.
+#[derive(Default)]
+pub(crate) struct ClaimDoor {
+    /// Held to count and to wait: `changed` releases it while it waits.
+    state: Mutex<ClaimDoorState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct ClaimDoorState {
+    is_closed: bool,
+    waiting: usize,
+    most: usize,
+}
+
+impl ClaimDoor {
+    pub(crate) fn close(&self) {
+        self.state.lock().unwrap().is_closed = true;
+    }
+
+    pub(crate) fn open(&self) {
+        self.state.lock().unwrap().is_closed = false;
+        self.changed.notify_all();
+    }
+
+    /// Returns how many were there at once, so far.
+    pub(crate) fn most(&self) -> usize {
+        self.state.lock().unwrap().most
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.waiting += 1;
+        state.most = state.most.max(state.waiting);
+        let passed = self.changed.wait_while(state, |state| state.is_closed);
+        passed.unwrap().waiting -= 1;
+    }
 }
 
 impl TestVault {
+    pub(crate) fn claims(&self) -> Arc<ClaimDoor> {
+        Arc::clone(&self.claims)
+    }
+
     pub(crate) fn new(vault: Vault, clock: Arc<ManualClock>) -> Self {
         Self {
             vault,
@@ -39,6 +83,7 @@ impl TestVault {
             is_away: AtomicBool::new(false),
             spoilt: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
+            claims: Arc::default(),
         }
     }
 
@@ -131,6 +176,7 @@ impl GrantStore for TestVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         self.check()?;
+        self.claims.pass();
         Ok(self.sooner(self.vault.claim(grant, generation, lifetime)?))
     }
 

@@ -142,6 +142,23 @@ fn storm_without_a_ceiling_makes_exactly_one_request_for_each_expiry() {
     );
 }
 
+/// What waits for the same threads and connections is what stores the tokens that were spent.
+#[test]
+fn storm_keeps_no_more_claims_waiting_than_leave_room_for_commits() {
+    let kit = Kit::new();
+    let people = expired(&kit, &[traffic(None)]);
+    let door = kit.shelf.claims();
+    door.close();
+    let opener = Arc::clone(&door);
+    let opening = std::thread::spawn(move || {
+        eventually("half of the threads have a claim", || opener.most() >= 32);
+        opener.open();
+    });
+    assert_eq!(storm(&kit, &people).len(), STORM);
+    opening.join().unwrap();
+    assert_eq!(door.most(), 32);
+}
+
 #[test]
 fn storm_below_a_ceiling_never_exceeds_it() {
     let kit = Kit::new();
