@@ -3,6 +3,8 @@
 //! Part of `cargo xtask test` in a short form. What a machine refuses (namespaces, mounts) is left out,
 //! and that is printed. The storm is a program of its own, `keyway-storm`.
 
+use std::path::PathBuf;
+
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
@@ -29,6 +31,9 @@ pub(crate) struct Plan {
     /// Do only what has this in its name
     #[arg(long)]
     only: Option<String>,
+    /// An older `keyway`, which replicas run until the first rolling restart
+    #[arg(long)]
+    older: Option<PathBuf>,
 }
 
 /// Builds the programs and runs the storm.
@@ -64,6 +69,9 @@ pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> 
         .arg(format!("--longest-stop={}", usual.longest_stop))
         .args(plan.seed.map(|seed| format!("--seed={seed}")))
         .args(plan.only.as_ref().map(|only| format!("--only={only}")));
+    if let Some(older) = &plan.older {
+        storm.arg("--older").arg(older);
+    }
     child::run(&mut storm)
 }
 

@@ -22,6 +22,8 @@ use crate::upstream::World;
 pub(crate) struct Cluster {
     pub(crate) folder: Folder,
     program: PathBuf,
+    /// What replicas run until the first rolling restart, if that is an upgrade.
+    older: Option<PathBuf>,
     ports: Ports,
     /// The database that replicas reach, and the one that follows it.
     pub(crate) primary: PostgresServer,
@@ -48,7 +50,11 @@ pub(crate) struct Replica {
 
 impl Cluster {
     /// Starts the databases and prepares the folders; replicas are started one by one.
-    pub(crate) fn prepare(program: &Path, ports: Ports, world: &World) -> Self {
+    pub(crate) fn prepare(
+        (program, older): (&Path, Option<&Path>),
+        ports: Ports,
+        world: &World,
+    ) -> Self {
         let primary = PostgresServer::start_on(ports.servers[0]);
         primary.sql("postgres", "CREATE DATABASE storm OWNER keyway");
         let mut left_out = Vec::new();
@@ -61,6 +67,7 @@ impl Cluster {
         Self {
             folder,
             program: program.canonicalize().expect("the program"),
+            older: older.map(|it| it.canonicalize().expect("the older program")),
             ports,
             primary,
             standby: None,
@@ -128,16 +135,23 @@ impl Cluster {
     }
 
     fn keyway(&self, home: &str) -> Command {
-        self.at_home(Command::new(&self.program), home)
+        let program = self.older.as_ref().unwrap_or(&self.program);
+        self.at_home(Command::new(program), home)
+    }
+
+    /// Has replicas run the program itself from their next start on, where they ran an older one.
+    pub(crate) fn upgrade(&mut self) -> bool {
+        self.older.take().is_some()
     }
 
     /// Returns the command of a replica, inside of the namespaces that it has.
     fn replica(&self, number: usize) -> Command {
         let place = self.folder.at("p");
+        let program = self.older.as_ref().unwrap_or(&self.program);
         let command = match (number, &self.disk, &self.link) {
-            (ON_SMALL_DISK, Some(disk), _) => disk.command(&self.program, &place),
-            (BEHIND_LINK, _, Some(link)) => link.command(&self.program, &place),
-            _ => Command::new(&self.program),
+            (ON_SMALL_DISK, Some(disk), _) => disk.command(program, &place),
+            (BEHIND_LINK, _, Some(link)) => link.command(program, &place),
+            _ => Command::new(program),
         };
         self.at_home(command, &format!("home{number}"))
     }

@@ -236,6 +236,9 @@ impl Faults<'_> {
     /// Restarts one replica after the other, each once the one before is ready again.
     fn rolling_restart(&mut self) {
         let from = self.world.now();
+        if self.cluster.upgrade() {
+            println!("          to the newer program");
+        }
         for replica in 0..REPLICAS {
             self.restart(replica);
             self.wait_until_ready(Fault::RollingRestart, Instant::now() + READY_AGAIN_TIMEOUT);

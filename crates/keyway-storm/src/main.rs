@@ -83,6 +83,9 @@ struct Options {
     /// Do only what has this in its name
     #[arg(long)]
     only: Option<String>,
+    /// An older `keyway`, which replicas run until the first rolling restart
+    #[arg(long)]
+    older: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -99,7 +102,7 @@ fn main() -> ExitCode {
     let public = ports.address();
     let world = World::start(&public, KillTrigger::new(kills_sender), seed.clone());
     let world = runtime.block_on(world).expect("ports");
-    let mut cluster = Cluster::prepare(&options.program, ports, &world);
+    let mut cluster = Cluster::prepare((&options.program, options.older.as_deref()), ports, &world);
     cluster.sign_in_once();
     let store = people::store(&cluster.direct(), &world);
     let (sign_ins, keys) = people::store_all(&store, &world, options.people);
