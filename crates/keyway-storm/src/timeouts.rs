@@ -18,6 +18,8 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(100);
 pub(crate) const SECOND_QUESTION_AFTER: Duration = Duration::from_secs(15);
 /// Between a cut link and the last survivor's look that shows it: what is promised.
 pub(crate) const VANISHED_HOST_FOUND_WITHIN: Duration = Duration::from_secs(6);
+/// For so long a link may be cut before others take its host for dead.
+pub(crate) const CUT_NOTICED_AFTER: Duration = Duration::from_secs(3);
 /// For an answer of `/readyz`.
 pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(2);
 /// For the claims of a host that vanished to get other owners, before that counts as never.
