@@ -4,7 +4,7 @@ use keyway::Host;
 use keyway::connect::ConnectError;
 use keyway_dashboard::activity::Activity;
 use keyway_dashboard::traces::{TraceSettings, traces};
-use keyway_gateway::database::Database;
+use keyway_database::Database;
 use keyway_gateway::recording::Recording;
 
 use crate::environment::ProcessEnvironment;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::database::{Database, DatabaseState, DatabaseTeam};
-use crate::gateway::Gateway;
+use crate::gateway::{Family, Gateway};
 use crate::local_backend::LocalBackend;
 use keyway_dashboard::Dashboard;
+use keyway_database::{Database, DatabaseMetric, DatabaseState, DatabaseTeam};
 
 /// Looks after what gateways that died left in the database, tells whether it can be reached, shares
 /// the ceilings of token requests with the others, and measures. Must be called inside a runtime.
@@ -19,7 +19,9 @@ pub fn watching(
     let Some(database) = database else {
         return gateway;
     };
-    drop(tokio::spawn(database.clone().recover(Arc::clone(backend))));
+    drop(tokio::spawn(
+        database.clone().recover(Arc::clone(backend) as _),
+    ));
     let (traffic, state) = (
         Arc::clone(backend.host().refresh_traffic()),
         DatabaseState::default(),
@@ -29,7 +31,10 @@ pub fn watching(
     ));
     let measured = database.clone();
     gateway
-        .with_measures(move || measured.measures(&state).families())
+        .with_measures(move || {
+            let metrics = measured.measures(&state).metrics().into_iter();
+            metrics.map(family).collect()
+        })
         .with_store_check(move || database.is_ready())
 }
 
@@ -42,9 +47,16 @@ pub fn with_team(
 ) -> Dashboard {
     match database {
         Some(database) => {
-            let team = DatabaseTeam::new(database.clone(), Arc::clone(backend));
+            let team = DatabaseTeam::new(database.clone(), Arc::clone(backend) as _);
             dashboard.with_team(Arc::new(team))
         }
         None => dashboard,
     }
+}
+
+fn family(metric: DatabaseMetric) -> Family {
+    let DatabaseMetric {
+        name, kind, help, ..
+    } = metric;
+    Family::new(name, kind, help, metric.samples)
 }

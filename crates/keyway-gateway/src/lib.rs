@@ -5,14 +5,11 @@ pub mod address;
 pub mod admin_port;
 pub mod control;
 pub mod control_client;
-#[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
-pub mod database;
 pub mod database_watch;
 pub mod gateway;
 mod history;
 pub mod lazy_server;
 pub mod local_backend;
-pub mod migration_report;
 pub mod people;
 pub mod public_listener;
 pub mod recording;
@@ -20,7 +17,6 @@ pub mod served_plugins;
 pub mod shared_gateway;
 pub mod sharing;
 pub mod team;
-pub mod team_stores;
 mod timeouts;
 
 pub use keyway_transport::SHUTDOWN_TIMEOUT;

@@ -18,14 +18,12 @@ use keyway::events::Kind;
 use keyway::examination::examine;
 use keyway::host::SignInOutcome;
 use keyway::load::Loaded;
-#[cfg(feature = "postgres")]
 use keyway::sign_in::Stores;
 use keyway::sign_in::{Presenter, PromptPolicy};
 use keyway::store::StoreError;
 use keyway::variables::KeptVariables;
 use keyway::vault::Vault;
 use keyway::{Approved, Error, Host, Plan, Plugin};
-#[cfg(feature = "postgres")]
 use keyway_auth::oauth::OAuth;
 use keyway_secret::{Clock as _, Secret, SystemClock};
 use tokio::time::timeout;
@@ -37,6 +35,7 @@ use self::shared_presenter::SharedPresenter;
 use crate::gateway::Gateway;
 use crate::history::History;
 use keyway_dashboard::{BUTTON_TIMEOUT, DashboardBackend, ServerId, ServerView, WantedBy};
+use keyway_database::ServedSignIns;
 
 /// Looks after the servers of a gateway in the same process.
 ///
@@ -150,21 +149,6 @@ impl LocalBackend {
     /// Returns the plugin of a server, under the host that never prompts.
     fn plugin(&self, id: &ServerId) -> Result<Plugin, Error> {
         Ok(self.host_of(id).plugin(self.loaded(id)?))
-    }
-
-    /// Returns the sign-ins of all servers that are served and approved, in these stores. Blocks.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn sign_ins(&self, stores: Stores) -> Vec<OAuth> {
-        let host = self.host.with_sign_in_stores(stores);
-        let mut found = Vec::new();
-        for loaded in self.plugins() {
-            let plugin = host.plugin(loaded);
-            for name in plugin.servers() {
-                let ready = plugin.plan(&name).and_then(|plan| plan.approved_before());
-                found.extend(ready.ok().and_then(|ready| ready.oauth()));
-            }
-        }
-        found
     }
 
     /// Lets clients connect again.
@@ -319,6 +303,21 @@ impl LocalBackend {
         let events = self.host.events().for_plugin(&id.plugin);
         events.emit(Kind::TrustDecided, server, None);
         Ok(())
+    }
+}
+
+impl ServedSignIns for LocalBackend {
+    fn sign_ins(&self, stores: Stores) -> Vec<OAuth> {
+        let host = self.host.with_sign_in_stores(stores);
+        let mut found = Vec::new();
+        for loaded in self.plugins() {
+            let plugin = host.plugin(loaded);
+            for name in plugin.servers() {
+                let ready = plugin.plan(&name).and_then(|plan| plan.approved_before());
+                found.extend(ready.ok().and_then(|ready| ready.oauth()));
+            }
+        }
+        found
     }
 }
 

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::database::Database;
 use crate::timeouts::{AUDIT_FLUSH_TIMEOUT, TRACES_FLUSH_TIMEOUT};
 use keyway_dashboard::traces::Export;
+use keyway_database::Database;
 
 /// What is on its way out.
 #[derive(Debug, Default)]

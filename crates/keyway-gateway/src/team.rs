@@ -22,17 +22,16 @@ use keyway::settings::PublicAddress;
 use keyway::sign_in::PromptPolicy;
 use keyway::store::{ChangeFeed, StoreError, ValueStore};
 use keyway::{Error, Host};
+use keyway_database::{Database, TeamStores, VaultStores};
 use keyway_mcp::states::ServerProblem;
 use keyway_people::Person;
 use keyway_secret::hex;
 use keyway_transport::SHUTDOWN_TIMEOUT;
 use keyway_vault::Vault;
 
-use crate::database::Database;
 use crate::gateway::{Gateway, OWN_PAGE, SessionKey};
 use crate::local_backend::LocalBackend;
 use crate::people::{IssuerError, People};
-use crate::team_stores::{TeamStores, VaultStores};
 
 pub(crate) use self::connections::PeopleConnections;
 pub(crate) use self::plan::{Need, Obstacle};
@@ -185,7 +184,7 @@ pub fn session_key(
     database: Option<&Database>,
 ) -> Result<Option<SessionKey>, StoreError> {
     match database {
-        Some(database) => database.session_key().map(Some),
+        Some(database) => database.session_key().map(|key| Some(SessionKey::new(key))),
         None => Ok(SessionKey::kept_in(vault)),
     }
 }

@@ -15,7 +15,7 @@ use keyway::examination::why_skipped;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
-use keyway_gateway::database::{Database, DatabaseContext};
+use keyway_database::{Database, DatabaseContext};
 use keyway_gateway::team;
 
 use crate::arguments::own_plugin;

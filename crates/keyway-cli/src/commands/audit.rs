@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use keyway_code::Exit;
-use keyway_gateway::database::ExportedRows;
+use keyway_database::ExportedRows;
 
 use self::moment::parse_moment;
 use crate::arguments::connect::open_database;

@@ -16,9 +16,9 @@ use keyway::{Host, Plugin};
 use keyway_code::Exit;
 use keyway_dashboard::Dashboard;
 use keyway_dashboard::administration::Administration;
+use keyway_database::Database;
 use keyway_gateway::admin_port;
 use keyway_gateway::control::Control;
-use keyway_gateway::database::Database;
 use keyway_gateway::gateway::{
     Gateway, ListenError, Listener, ServedServer, expect_many_connections, serve,
 };

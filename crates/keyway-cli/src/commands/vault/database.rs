@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use keyway_code::Exit;
-use keyway_gateway::migration_report::{MigrationOutcome, MigrationReport};
+use keyway_database::{MigrationOutcome, MigrationReport};
 use keyway_secret::printable;
 use serde::Serialize;
 

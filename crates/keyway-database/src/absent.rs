@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
+use keyway::store::seal::Key;
 use keyway::store::{BackendFailure, StoreError, ValueStore};
 use keyway::vault::{Folders, Vault};
 use keyway_auth::BoxFuture;
@@ -17,9 +18,9 @@ use keyway_dashboard::team::{TeamBackend, TeamView};
 use keyway_people::Person;
 use thiserror::Error;
 
-use crate::gateway::{Family, SessionKey};
-use crate::local_backend::LocalBackend;
+use crate::metric::DatabaseMetric;
 use crate::migration_report::MigrationReport;
+use crate::served_sign_ins::ServedSignIns;
 use crate::team_stores::TeamStores;
 
 /// A database that cannot be opened.
@@ -80,7 +81,7 @@ impl Database {
     /// # Errors
     ///
     /// Never: there is no database.
-    pub const fn session_key(&self) -> Result<SessionKey, StoreError> {
+    pub const fn session_key(&self) -> Result<Key, StoreError> {
         match self.0 {}
     }
 
@@ -105,7 +106,7 @@ impl Database {
     /// Redeems what gateways that died were renewing; never returns.
     ///
     /// Cancel safety: there is nothing to cancel.
-    pub async fn recover(self, _: Arc<LocalBackend>) {
+    pub async fn recover(self, _: Arc<dyn ServedSignIns>) {
         match self.0 {}
     }
 
@@ -178,34 +179,43 @@ impl Database {
 
 /// What was last seen of a database: nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DatabaseState(());
+pub struct DatabaseState(());
 
 /// What is measured of a database: nothing.
-pub(crate) struct Measures(Infallible);
+#[derive(Debug)]
+pub struct Measures(Infallible);
 
 impl Measures {
-    pub(crate) fn families(&self) -> Vec<Family> {
+    /// Returns nothing: there is no database.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<DatabaseMetric> {
         match self.0 {}
     }
 }
 
 impl Database {
-    pub(crate) fn measures(&self, _: &DatabaseState) -> Measures {
+    /// Returns nothing: there is no database.
+    #[must_use]
+    pub fn measures(&self, _: &DatabaseState) -> Measures {
         match self.0 {}
     }
 
+    /// Follows nothing.
+    ///
     /// Cancel safety: there is nothing to cancel.
-    pub(crate) async fn follow(self, _: Arc<RefreshTraffic>, _: DatabaseState) {
+    pub async fn follow(self, _: Arc<RefreshTraffic>, _: DatabaseState) {
         match self.0 {}
     }
 }
 
 /// What an admin sees: there is no database.
 #[derive(Debug)]
-pub(crate) struct DatabaseTeam(Infallible);
+pub struct DatabaseTeam(Infallible);
 
 impl DatabaseTeam {
-    pub(crate) fn new(database: Database, _: Arc<LocalBackend>) -> Self {
+    /// Shows nobody: there is no database.
+    #[must_use]
+    pub fn new(database: Database, _: Arc<dyn ServedSignIns>) -> Self {
         match database.0 {}
     }
 }

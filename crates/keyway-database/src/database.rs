@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use keyway::settings::VaultSettings;
 use keyway::sign_in::Stores;
+use keyway::store::seal::Key;
 use keyway::store::{StoreError, ValueStore};
 use keyway::vault::Folders;
 use keyway_postgres::{Password, PasswordSupplier, Person, RememberedRecords, Replica, Settings};
@@ -25,9 +26,8 @@ use keyway_transport::capture;
 use keyway_vault::Folder;
 
 pub use self::audit::{AuditReport, CallAudit, CallWriter, ExportedRows};
-pub(crate) use self::operations::{DatabaseState, DatabaseTeam};
-use crate::gateway::SessionKey;
-use crate::local_backend::LocalBackend;
+pub use self::operations::{DatabaseState, DatabaseTeam, Measures};
+use crate::served_sign_ins::ServedSignIns;
 use crate::team_stores::TeamStores;
 use crate::timeouts::PASSWORD_COMMAND_TIMEOUT;
 
@@ -176,17 +176,16 @@ impl Database {
     /// # Errors
     ///
     /// Returns why there is none now.
-    pub fn session_key(&self) -> Result<SessionKey, StoreError> {
+    pub fn session_key(&self) -> Result<Key, StoreError> {
         let tenant = Person::shared(&*self.tenant)?;
-        let key = self.replica.derived_key(&tenant, "gateway sessions")?;
-        Ok(SessionKey::new(key))
+        self.replica.derived_key(&tenant, "gateway sessions")
     }
 
     /// Redeems what gateways that died were renewing, for all people of the tenant; never returns.
     ///
     /// Cancel safety: renewals that were begun continue in tasks of their own.
-    pub async fn recover(self, backend: Arc<LocalBackend>) {
-        recovery::run(self, backend).await;
+    pub async fn recover(self, served: Arc<dyn ServedSignIns>) {
+        recovery::run(self, served).await;
     }
 
     fn stores(&self, person: Person) -> Stores {

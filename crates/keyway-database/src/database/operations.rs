@@ -14,15 +14,15 @@ use keyway_postgres::{KeyAges, Person, ReplicaCounts, ReplicaSummary, SignInStat
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Database, recovery};
-use crate::gateway::Family;
-use crate::local_backend::LocalBackend;
+use crate::metric::DatabaseMetric;
+use crate::served_sign_ins::ServedSignIns;
 use crate::timeouts::{
     KEY_AGE_LOOK_INTERVAL, REPLICA_LOOK_INTERVAL, REPLICA_LOOK_LIFETIME, TEAM_OUTCOMES_WINDOW,
 };
 
 /// What was last seen of the database.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DatabaseState(Arc<Mutex<Seen>>);
+pub struct DatabaseState(Arc<Mutex<Seen>>);
 
 /// Held for a copy.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,8 +32,9 @@ struct Seen {
 }
 
 impl Database {
-    /// Says in the text form of Prometheus what is known of the database now; asks nothing.
-    pub(crate) fn measures(&self, state: &DatabaseState) -> Measures {
+    /// Returns what is known of the database now; asks nothing.
+    #[must_use]
+    pub fn measures(&self, state: &DatabaseState) -> Measures {
         let seen = state.seen();
         Measures {
             counts: self.replica.counts(),
@@ -47,7 +48,7 @@ impl Database {
     /// token requests, and how old keys are; never returns.
     ///
     /// Cancel safety: nothing is changed; without news no token request becomes due.
-    pub(crate) async fn follow(self, traffic: Arc<RefreshTraffic>, state: DatabaseState) {
+    pub async fn follow(self, traffic: Arc<RefreshTraffic>, state: DatabaseState) {
         traffic.share_with_others();
         tokio::join!(
             self.clone().follow_replicas(traffic, state.clone()),
@@ -96,12 +97,12 @@ impl Database {
     async fn sign_person_out(
         self,
         person: String,
-        backend: Arc<LocalBackend>,
+        served: Arc<dyn ServedSignIns>,
     ) -> Result<String, StoreError> {
         let whole = Person::new(&*self.tenant, person)?;
         let stores = self.stores(whole.clone());
         let mut revoked = 0_usize;
-        for oauth in recovery::sign_ins(backend, stores).await.into_values() {
+        for oauth in recovery::sign_ins(served, stores).await.into_values() {
             // One that cannot be revoked is deleted all the same.
             if let Ok(ended) = oauth.sign_out().await
                 && ended.existed
@@ -130,7 +131,8 @@ impl DatabaseState {
 }
 
 /// What is measured of the database.
-pub(crate) struct Measures {
+#[derive(Debug)]
+pub struct Measures {
     counts: ReplicaCounts,
     is_ready: bool,
     keys: Option<(KeyAges, Instant)>,
@@ -138,11 +140,12 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
-    /// Returns families of samples: name, kind, what it is, and values by their labels.
-    pub(crate) fn families(&self) -> Vec<Family> {
+    /// Returns them as samples of one name each.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<DatabaseMetric> {
         let counts = self.counts;
         let mut all = vec![
-            Family::new(
+            DatabaseMetric::new(
                 "keyway_claim_takeovers_total",
                 "counter",
                 "Renewals taken over from another replica, by what became of that.",
@@ -155,7 +158,7 @@ impl Measures {
                     ("cause=\"overdue\"", counts.takeovers_overdue.to_string()),
                 ],
             ),
-            Family::new(
+            DatabaseMetric::new(
                 "keyway_database_connections",
                 "gauge",
                 "Connections in the pool.",
@@ -167,19 +170,19 @@ impl Measures {
                     ),
                 ],
             ),
-            Family::new(
+            DatabaseMetric::new(
                 "keyway_database_connections_limit",
                 "gauge",
                 "Connections that the pool may have.",
                 vec![("", counts.connections_most.to_string())],
             ),
-            Family::new(
+            DatabaseMetric::new(
                 "keyway_database_waiting",
                 "gauge",
                 "Statements that wait for a connection.",
                 vec![("", counts.connections_awaited.to_string())],
             ),
-            Family::new(
+            DatabaseMetric::new(
                 "keyway_database_ready",
                 "gauge",
                 "Whether the database can be reached.",
@@ -189,7 +192,12 @@ impl Measures {
         if let Some(replicas) = self.replicas {
             let what = "Processes that use the database and live.";
             let values = vec![("", replicas.to_string())];
-            all.push(Family::new("keyway_replicas", "gauge", what, values));
+            all.push(DatabaseMetric::new(
+                "keyway_replicas",
+                "gauge",
+                what,
+                values,
+            ));
         }
         if let Some((keys, at)) = self.keys {
             let since = at.elapsed();
@@ -200,13 +208,13 @@ impl Measures {
             let ages = ages
                 .into_iter()
                 .map(|(label, age)| (label, age.to_string()));
-            all.push(Family::new(
+            all.push(DatabaseMetric::new(
                 "keyway_key_age_seconds",
                 "gauge",
                 "Age of the wrapping key, and of the oldest data key.",
                 ages.collect(),
             ));
-            all.push(Family::new(
+            all.push(DatabaseMetric::new(
                 "keyway_data_keys",
                 "gauge",
                 "Data keys, one for each person and one for what all share.",
@@ -219,14 +227,16 @@ impl Measures {
 
 /// What an admin sees and does.
 #[derive(Debug)]
-pub(crate) struct DatabaseTeam {
+pub struct DatabaseTeam {
     database: Database,
-    backend: Arc<LocalBackend>,
+    served: Arc<dyn ServedSignIns>,
 }
 
 impl DatabaseTeam {
-    pub(crate) const fn new(database: Database, backend: Arc<LocalBackend>) -> Self {
-        Self { database, backend }
+    /// Signs people out of what `served` names.
+    #[must_use]
+    pub const fn new(database: Database, served: Arc<dyn ServedSignIns>) -> Self {
+        Self { database, served }
     }
 }
 
@@ -240,9 +250,9 @@ impl TeamBackend for DatabaseTeam {
     }
 
     fn sign_out<'a>(&'a self, person: &'a str) -> BoxFuture<'a, Result<String, StoreError>> {
-        let (database, backend) = (self.database.clone(), Arc::clone(&self.backend));
+        let (database, served) = (self.database.clone(), Arc::clone(&self.served));
         // In a task of its own: a browser that goes away does not leave half of it undone.
-        let done = tokio::spawn(database.sign_person_out(person.to_owned(), backend));
+        let done = tokio::spawn(database.sign_person_out(person.to_owned(), served));
         Box::pin(async move { done.await.unwrap_or_else(|_| Ok(FAILED.to_owned())) })
     }
 }

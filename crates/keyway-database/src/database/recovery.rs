@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::Database;
-use crate::local_backend::LocalBackend;
+use crate::served_sign_ins::ServedSignIns;
 use crate::timeouts::{DEAD_CLAIM_LOOK_INTERVAL, DEAD_REPLICA_LOOK_INTERVAL};
 
 /// Looks after what dead replicas left behind; never returns.
-pub(super) async fn run(database: Database, backend: Arc<LocalBackend>) {
+pub(super) async fn run(database: Database, served: Arc<dyn ServedSignIns>) {
     let rows = remove_rows(database.replica.clone());
-    tokio::join!(rows, recover_claims(database, backend));
+    tokio::join!(rows, recover_claims(database, served));
 }
 
 /// Removes the rows of dead replicas. Apart from their claims, which must not wait for it.
@@ -38,7 +38,7 @@ async fn remove_rows(replica: Replica) {
 }
 
 /// Looks for claims of dead replicas, and redeems them.
-async fn recover_claims(database: Database, backend: Arc<LocalBackend>) {
+async fn recover_claims(database: Database, served: Arc<dyn ServedSignIns>) {
     let mut beat = interval(DEAD_CLAIM_LOOK_INTERVAL);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let slots = Arc::new(Semaphore::new(AT_ONCE));
@@ -58,7 +58,7 @@ async fn recover_claims(database: Database, backend: Arc<LocalBackend>) {
             .collect();
         for (person, claims) in by_person(new) {
             let stores = database.stores(person);
-            let oauth = sign_ins(Arc::clone(&backend), stores).await;
+            let oauth = sign_ins(Arc::clone(&served), stores).await;
             for claim in claims {
                 match oauth.get(&claim.grant).cloned() {
                     Some(oauth) => {
@@ -83,11 +83,11 @@ async fn recover(oauth: OAuth, generation: Generation, slots: Arc<Semaphore>) {
 
 /// Returns the sign-ins of everything that is served, by their names.
 pub(super) async fn sign_ins(
-    backend: Arc<LocalBackend>,
+    served: Arc<dyn ServedSignIns>,
     stores: Stores,
 ) -> HashMap<GrantKey, OAuth> {
     // It reads plugins, and the store.
-    let found = tokio::task::spawn_blocking(move || backend.sign_ins(stores));
+    let found = tokio::task::spawn_blocking(move || served.sign_ins(stores));
     let found = found.await.unwrap_or_default().into_iter();
     found.map(|oauth| (oauth.grant().clone(), oauth)).collect()
 }
