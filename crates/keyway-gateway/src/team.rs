@@ -21,7 +21,7 @@ use keyway::approval::SharedApprovals;
 use keyway::settings::PublicAddress;
 use keyway::sign_in::PromptPolicy;
 use keyway::store::{ChangeFeed, StoreError, ValueStore};
-use keyway::{Error, Host};
+use keyway::{Approved, Error, Host, Plan};
 use keyway_database::{Database, TeamStores, VaultStores};
 use keyway_mcp::states::ServerProblem;
 use keyway_people::Person;
@@ -33,7 +33,7 @@ use crate::gateway::{Gateway, OWN_PAGE, SessionKey};
 use crate::local_backend::LocalBackend;
 use crate::people::{IssuerError, People};
 
-pub(crate) use self::connections::PeopleConnections;
+pub(crate) use self::connections::{ConnectionState, PeopleConnections};
 pub(crate) use self::plan::{Need, Obstacle};
 use self::programs::{ProgramLimits, ProgramPlace};
 
@@ -124,6 +124,20 @@ impl Team {
         let approvals = stores.approvals(person).ok().flatten();
         let both = variables.into_iter().chain(approvals);
         both.filter_map(|values| values.change_feed()).collect()
+    }
+
+    /// Returns what tells of changes to what a connection of a person depends on: beside variables and
+    /// approvals the sign-in, where the entry takes one and no file shows it.
+    pub(crate) fn connection_feeds(
+        &self,
+        person: &Person,
+        own: &Approved<Plan>,
+    ) -> Vec<Box<dyn ChangeFeed>> {
+        let mut feeds = self.change_feeds(Some(person));
+        let accounts = own.host().accounts().filter(|_| own.oauth().is_some());
+        // A store that cannot be heard is asked when something of it is needed.
+        feeds.extend(accounts.and_then(|accounts| accounts.change_feed().ok().flatten()));
+        feeds
     }
 
     /// Returns the variables of a person.

@@ -20,6 +20,7 @@ mod recorded_server;
 mod resuming;
 mod sealed_session;
 mod served_servers;
+mod signed_out;
 
 use std::time::{Duration, UNIX_EPOCH};
 

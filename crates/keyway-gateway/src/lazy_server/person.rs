@@ -20,7 +20,7 @@ use keyway_secret::Clock as _;
 
 use super::{LazyServer, pinned};
 use crate::gateway::{PersonEntry, PersonNeed};
-use crate::team::{Need, Obstacle, Team};
+use crate::team::{ConnectionState, Need, Obstacle, Team};
 use crate::timeouts::LOOK_INTERVAL;
 
 impl LazyServer {
@@ -71,15 +71,32 @@ impl LazyServer {
         let own = pinned(own, pin);
         let place = self.options.team.as_ref().filter(|_| runs_program(&own));
         let place = place.map(|team| team.place(person)).transpose()?;
+        // Before the connection is made: a sign-out meanwhile is heard.
+        let team = self.options.team.as_ref();
+        let feeds = team.map(|team| team.connection_feeds(person, &own));
+        let watched = match feeds.zip(self.person_fingerprint(&own)) {
+            Some((feeds, fingerprint)) => {
+                let is_signed_in = match own.oauth() {
+                    Some(oauth) => oauth.is_signed_in().await.ok(),
+                    None => Some(false),
+                };
+                let state = ConnectionState {
+                    fingerprint,
+                    is_signed_in,
+                };
+                Some((feeds, state))
+            }
+            None => None,
+        };
         // Tried without a sign-in as well: only the server knows whether it wants one.
         let problem = match own.open().await {
             Ok(connected) => {
-                let connection = match (&self.options.team, self.person_fingerprint(&own)) {
-                    (Some(team), Some(fingerprint)) => {
+                let connection = match watched {
+                    Some((feeds, state)) => {
                         let held = (connected.connection, place);
-                        self.people.hold((team, person), fingerprint, held)
+                        self.people.hold((person, feeds), state, held)
                     }
-                    _ => connected.connection,
+                    None => connected.connection,
                 };
                 let opened = Opened::new(connection, connected.offer);
                 return Ok(opened.within(own.start_limit()));
@@ -111,8 +128,14 @@ impl LazyServer {
             return;
         };
         let plan = |person: &Person| {
-            let planned = team.plan(self.plugin(), &self.server, person);
-            self.person_fingerprint(&planned.ok()?)
+            let own = team.plan(self.plugin(), &self.server, person).ok()?;
+            Some(ConnectionState {
+                fingerprint: self.person_fingerprint(&own)?,
+                is_signed_in: match own.oauth() {
+                    Some(_) => own.stored_sign_in().ok().map(|found| found.is_some()),
+                    None => Some(false),
+                },
+            })
         };
         self.people.look(is_due, plan);
     }

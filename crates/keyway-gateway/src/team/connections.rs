@@ -11,7 +11,6 @@ use keyway_auth::BoxFuture;
 use keyway_people::Person;
 use keyway_transport::{Connection, Frame, Link, RequestId, TransportError};
 
-use super::Team;
 use super::programs::ProgramPlace;
 use crate::timeouts::PERSON_PLAN_CACHE_TIME;
 
@@ -31,9 +30,33 @@ pub(crate) struct PeopleConnections {
 /// A connection of a person, and what it was made of.
 struct OpenConnection {
     person: Person,
-    fingerprint: [u8; 32],
+    state: ConnectionState,
     link: Weak<PersonLink>,
     feeds: Vec<Box<dyn ChangeFeed>>,
+    /// Set while the store does not say whether there is a sign-in: it is asked again.
+    is_in_doubt: bool,
+}
+
+/// What a connection of a person depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionState {
+    /// Of the plan.
+    pub(crate) fingerprint: [u8; 32],
+    /// Whether the person is signed in to the server; `None` if the store did not say.
+    pub(crate) is_signed_in: Option<bool>,
+}
+
+impl OpenConnection {
+    /// Says whether it may go on as things are `now`, and takes note of that. A connection that may hold
+    /// a token does not outlive its sign-in.
+    fn goes_on(&mut self, now: ConnectionState) -> bool {
+        let before = self.state;
+        let is_signed_out = before.is_signed_in == Some(true) && now.is_signed_in == Some(false);
+        self.is_in_doubt = now.is_signed_in.is_none();
+        // A person who has signed in since: the server may have asked for their token.
+        self.state.is_signed_in = now.is_signed_in.or(before.is_signed_in);
+        before.fingerprint == now.fingerprint && !is_signed_out
+    }
 }
 
 impl fmt::Debug for PeopleConnections {
@@ -57,15 +80,14 @@ impl PeopleConnections {
         plans.insert(person.digest(), (begun, plan.clone()));
     }
 
-    /// Takes a connection of a person in; it ends when a plan has another fingerprint.
+    /// Takes a connection of a person in; it ends when a plan has another fingerprint, or the sign-in is
+    /// gone. `feeds` tell of changes since before the connection was made.
     pub(crate) fn hold(
         &self,
-        (team, person): (&Team, &Person),
-        fingerprint: [u8; 32],
+        (person, feeds): (&Person, Vec<Box<dyn ChangeFeed>>),
+        state: ConnectionState,
         (connection, place): (Connection, Option<ProgramPlace>),
     ) -> Connection {
-        // Heard from now on: what changed before is in the plan, or found by the next look.
-        let feeds = team.change_feeds(Some(person));
         let Connection {
             link,
             events,
@@ -79,32 +101,33 @@ impl PeopleConnections {
         // Those that have ended are taken out by the next look.
         self.open().push(OpenConnection {
             person: person.clone(),
-            fingerprint,
+            state,
             link: Arc::downgrade(&link),
             feeds,
+            is_in_doubt: false,
         });
         let mut held = Connection::new(link, events);
         held.watch = watch;
         held
     }
 
-    /// Ends connections of which something has changed; `plan` makes the fingerprint of a person's plan
-    /// as it would be now, and blocks. With `is_due` all are looked at, otherwise those whose stores
-    /// tell of a change.
-    pub(crate) fn look(&self, is_due: bool, plan: impl Fn(&Person) -> Option<[u8; 32]>) {
+    /// Ends connections of which something has changed; `plan` returns what a connection of a person would
+    /// depend on now, and blocks. With `is_due` all are looked at, otherwise those whose stores tell of
+    /// a change: of others no store is asked anything.
+    pub(crate) fn look(&self, is_due: bool, plan: impl Fn(&Person) -> Option<ConnectionState>) {
         let mut concerned = Vec::new();
         {
             let mut open = self.open();
             open.retain(|it| it.link.strong_count() > 0);
             for it in open.iter_mut() {
                 // Every feed is asked: each remembers what it has told.
-                let mut told = false;
+                let mut told = it.is_in_doubt;
                 for feed in &mut it.feeds {
                     // One that cannot be heard may have missed something.
                     told |= feed.changed().unwrap_or(true);
                 }
                 if is_due || told {
-                    concerned.push((it.person.clone(), it.fingerprint, Weak::clone(&it.link)));
+                    concerned.push((it.person.clone(), Weak::clone(&it.link)));
                 }
             }
         }
@@ -112,14 +135,26 @@ impl PeopleConnections {
             return;
         }
         self.plans().clear();
-        let mut now: HashMap<[u8; 32], Option<[u8; 32]>> = HashMap::new();
-        for (person, fingerprint, link) in concerned {
-            let found = now.entry(person.digest()).or_insert_with(|| plan(&person));
-            if *found != Some(fingerprint)
-                && let Some(link) = link.upgrade()
-            {
-                link.end();
+        let mut now: HashMap<[u8; 32], Option<ConnectionState>> = HashMap::new();
+        let found: HashMap<_, _> = concerned
+            .iter()
+            .map(|(person, link)| {
+                let planned = now.entry(person.digest()).or_insert_with(|| plan(person));
+                (Weak::as_ptr(link), *planned)
+            })
+            .collect();
+        let mut ended = Vec::new();
+        for it in self.open().iter_mut() {
+            // One that was opened meanwhile is made of what is newer.
+            let Some(found) = found.get(&Weak::as_ptr(&it.link)) else {
+                continue;
+            };
+            if !found.is_some_and(|found| it.goes_on(found)) {
+                ended.extend(it.link.upgrade());
             }
+        }
+        for link in ended {
+            link.end();
         }
     }
 

@@ -7,6 +7,7 @@ use keyway::settings::{Around, Settings};
 use keyway::store::OneTimeStore;
 use keyway::variables::KeptVariables;
 use keyway::vault::{Folders, KeySources, Vault};
+use keyway_database::{TeamStores, VaultStores};
 use keyway_testkit::{Folder, Request, Upstream as Destination, mcp};
 use serde_json::{Value, json};
 
@@ -18,19 +19,22 @@ use crate::served_plugins::{ServedPlugins, ServingContext};
 use crate::team;
 
 /// A team, whose gateway serves one plugin of this machine.
-struct House {
-    idp: Arc<Idp>,
+pub(super) struct House {
+    pub(super) idp: Arc<Idp>,
     /// Where the plugin's servers are, and where its author would never lead anybody.
-    service: Destination,
+    pub(super) service: Destination,
     elsewhere: Destination,
-    folder: Folder,
-    host: Host,
+    pub(super) folder: Folder,
+    pub(super) host: Host,
     vault: Arc<Vault>,
-    replica: Replica,
+    pub(super) replica: Replica,
 }
 
 /// Says by which key it was called.
 fn answer(request: &Request) -> keyway_testkit::Answer {
+    if request.path == "/signed" && request.header("authorization").is_none() {
+        return keyway_testkit::Answer::empty(401);
+    }
     mcp(request, |method, _| {
         let key = request.header("x-key").unwrap_or("none");
         match method {
@@ -52,12 +56,18 @@ fn entries(service: &Destination, header: &str) -> Value {
     json!({"mcpServers": {
         "keyed": {"type": "http", "url": service.url("/mcp"), "headers": key},
         "moved": {"type": "http", "url": "${BASE_URL}/mcp", "headers": {"X-Key": "${API_KEY}"}},
+        "signed": {"type": "http", "url": service.url("/signed")},
         "program": {"command": "./run.sh", "env": {"KEY": "${API_KEY}"}},
     }})
 }
 
 impl House {
     fn new() -> Self {
+        Self::keeping(None)
+    }
+
+    /// The same, whose people's stores are not all in the vault.
+    pub(super) fn keeping(stores: Option<fn(&Folder, VaultStores) -> Box<dyn TeamStores>>) -> Self {
         let (service, elsewhere) = (Destination::start(answer), Destination::start(answer));
         let folder = Folder::new()
             .file("p/.mcp.json", entries(&service, "X-Key").to_string())
@@ -77,7 +87,15 @@ impl House {
             .child_environment(vec![("API_KEY".into(), CANARY.into())])
             .build()
             .unwrap();
-        let (host, team) = team::of_settings(host, None, None).unwrap();
+        let (host, team) = match stores {
+            None => team::of_settings(host, None, None).unwrap(),
+            Some(stores) => {
+                let vault = LocalBackend::new(&host).vault().unwrap();
+                let stores = stores(&folder, VaultStores::new(vault));
+                let team = team::Team::of(&host, stores, None).unwrap();
+                (team.tenant_host(&host).unwrap(), Some(team))
+            }
+        };
         let idp = Arc::new(Idp::new());
         let backend = LocalBackend::new(&host);
         let vault = backend.vault().unwrap();
