@@ -11,6 +11,13 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// So much of what a limit allows may come at once.
 pub(crate) const LIMIT_BURST: Duration = Duration::from_secs(1);
 
+/// How long a cancelled call counts as one that is under way, if its server does not say that it is
+/// over: of a cancellation most say nothing.
+pub(crate) const CANCELLED_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The same for a call whose client went away without cancelling it, and which its server goes on with.
+pub(crate) const CONTINUED_CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
 /// How long a client that asks for an unknown server waits for a look at the files.
 pub(crate) const REQUESTED_LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 

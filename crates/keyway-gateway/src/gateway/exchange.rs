@@ -19,7 +19,7 @@ use super::event_streams::Priming;
 use super::limits::Permits;
 use super::reply::{self, KEEP_ALIVE};
 use super::upstream_connection::{Delivery, UpstreamConnection};
-use crate::timeouts::KEEP_ALIVE_INTERVAL;
+use crate::timeouts::{CANCELLED_CALL_TIMEOUT, CONTINUED_CALL_TIMEOUT, KEEP_ALIVE_INTERVAL};
 
 /// A request that has been sent.
 #[derive(Debug)]
@@ -31,8 +31,6 @@ pub(super) struct Exchange {
     priming: Priming,
     tool_headers: Option<ToolHeaderUpdate>,
     recorder: Option<Arc<RequestRecorder>>,
-    /// Given back when this is dropped.
-    permits: Option<Arc<Permits>>,
 }
 
 /// Where to note, from the answer, which arguments are repeated in headers.
@@ -58,11 +56,19 @@ struct UnregisterOnDrop {
     connection: Arc<UpstreamConnection>,
     id: RequestId,
     on_disconnect: OnDisconnect,
+    /// Given back when the answer has come; without one, when the server is done.
+    permits: Option<Arc<Permits>>,
 }
 
 impl Drop for UnregisterOnDrop {
     fn drop(&mut self) {
-        if self.connection.unregister(&self.id) && self.on_disconnect == OnDisconnect::Cancel {
+        let permits = self.permits.take();
+        let at_most = match self.on_disconnect {
+            OnDisconnect::Continue => CONTINUED_CALL_TIMEOUT,
+            OnDisconnect::Cancel => CANCELLED_CALL_TIMEOUT,
+        };
+        let was_pending = self.connection.unregister(&self.id, permits, at_most);
+        if was_pending && self.on_disconnect == OnDisconnect::Cancel {
             let (connection, id) = (Arc::clone(&self.connection), self.id.clone());
             drop(tokio::spawn(async move { connection.cancel(&id).await }));
         }
@@ -82,13 +88,13 @@ impl Exchange {
                 connection,
                 id,
                 on_disconnect,
+                permits: None,
             },
             takes_events: true,
             prefers_events: false,
             priming: Priming::None,
             tool_headers: None,
             recorder: None,
-            permits: None,
         }
     }
 
@@ -98,9 +104,9 @@ impl Exchange {
         self
     }
 
-    /// Keeps the request's places until it is answered.
+    /// Keeps the request's places until its server is done with it.
     pub(super) fn holding(mut self, permits: Option<Arc<Permits>>) -> Self {
-        self.permits = permits;
+        self.registration.permits = permits;
         self
     }
 

@@ -15,6 +15,7 @@ use super::Gateway;
 use super::admission;
 use super::client_message::{ClientMessage, asked, takes_events};
 use super::client_session::{ClientSession, SessionOwner};
+use super::limits::Permits;
 use super::principal::Principal;
 use super::reply::{self, NO_SESSION};
 use super::routes::{self, Route};
@@ -133,7 +134,7 @@ impl Gateway {
             deliveries,
             Arc::clone(&connection),
             message.recorder,
-            busy,
+            (busy, message.permits),
         )));
         // Aside: a client that does not wait for the answer to its post must not leave a request
         // behind that was never sent, and gets no answer.
@@ -174,9 +175,9 @@ impl Gateway {
         }
         close_on_drop.keep();
         connection.streams.attach(stream.events.clone());
-        let recorder = message.recorder;
+        let (recorder, held) = (message.recorder, (busy, message.permits));
         drop(tokio::spawn(async move {
-            if let Some(result) = pass_on(deliveries, connection, recorder, busy).await {
+            if let Some(result) = pass_on(deliveries, connection, recorder, held).await {
                 client.initialized_with(&result);
             }
         }));
@@ -184,12 +185,13 @@ impl Gateway {
     }
 }
 
-/// Writes the answer of a request to the stream, and returns it; of the request nothing is kept.
+/// Writes the answer of a request to the stream, and returns it; of the request nothing is kept but what
+/// it holds until then.
 async fn pass_on(
     mut deliveries: mpsc::Receiver<Delivery>,
     connection: Arc<UpstreamConnection>,
     recorder: Option<Arc<RequestRecorder>>,
-    _busy: Arc<()>,
+    _held: (Arc<()>, Option<Arc<Permits>>),
 ) -> Option<Frame> {
     while let Some(item) = deliveries.recv().await {
         match item {

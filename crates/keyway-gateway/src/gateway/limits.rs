@@ -25,10 +25,10 @@ pub(super) struct Limits {
     servers: Meters<(String, String)>,
 }
 
-/// What a request holds until it is answered: its places among those that may be made at once.
+/// What a request holds until its server is done with it: its places among those that may be made at once.
 #[derive(Debug, Default)]
 pub(super) struct Permits {
-    _client: Option<Place>,
+    client: Option<Place>,
     /// Set later where all servers can be asked: which one is meant is known once the names are.
     server: OnceLock<Option<Place>>,
 }
@@ -38,6 +38,13 @@ pub(super) struct Permits {
 pub(super) struct TooMuch {
     what: &'static str,
     wait: Duration,
+}
+
+impl Permits {
+    /// Says whether anything has to be given back.
+    pub(super) fn holds_places(&self) -> bool {
+        self.client.is_some() || self.server.get().is_some_and(Option::is_some)
+    }
 }
 
 impl Limits {
@@ -61,7 +68,7 @@ impl Limits {
             id => self.clients.admit(id, message)?,
         };
         Ok(Permits {
-            _client: client,
+            client,
             server: OnceLock::new(),
         })
     }

@@ -63,6 +63,8 @@ struct Echo {
 #[derive(Debug)]
 struct EchoLink {
     events: EventSender,
+    /// What was asked last that is slow: it is answered on command.
+    slow: Mutex<Option<RequestId>>,
     heard: Arc<Mutex<Vec<String>>>,
     before: Vec<String>,
 }
@@ -73,6 +75,15 @@ impl Link for EchoLink {
             let text = String::from_utf8(frame.bytes().to_vec()).unwrap();
             self.heard.lock().unwrap().push(text);
             let envelope = frame.envelope().unwrap();
+            let slow = || self.slow.lock().unwrap().take();
+            if envelope.method.as_deref() == Some("notifications/finish")
+                && let Some(id) = slow()
+            {
+                let id = id.as_json();
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+                let answer = Event::Frame(Frame::new(text).unwrap());
+                self.events.send(answer).await.unwrap();
+            }
             let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id()) else {
                 return Ok(());
             };
@@ -92,7 +103,10 @@ impl Link for EchoLink {
                 "server/discover" => {
                     r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#.to_owned()
                 }
-                "slow" => return Ok(()),
+                "slow" => {
+                    *self.slow.lock().unwrap() = Some(id);
+                    return Ok(());
+                }
                 "large" => {
                     let (events, heard) = (self.events.clone(), Arc::clone(&self.heard));
                     let id = id.clone();
@@ -183,6 +197,7 @@ impl Upstream for Echo {
         let (sender, events) = queue(16);
         let link = Arc::new(EchoLink {
             events: sender,
+            slow: Mutex::default(),
             heard: Arc::clone(&self.heard),
             before: self.before.clone(),
         });

@@ -1,6 +1,7 @@
 //! One connection to a server, shared by the HTTP requests of a client: which request waits for
 //! which answer, and where everything else that the server sends goes.
 
+mod abandoned_requests;
 mod early_events;
 mod pending_requests;
 mod related_request;
@@ -22,12 +23,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use self::abandoned_requests::AbandonedRequests;
 use self::early_events::EarlyEvents;
 use self::pending_requests::{PendingRequests, RegisterError};
 use self::related_request::RelatedRequest;
 pub(super) use self::related_request::progress_token;
 use super::binding::{Binding, BoundConnection, Validity};
 use super::event_streams::{EventStreams, Priming, deliver};
+use super::limits::Permits;
 use super::list_changed::ListChanged;
 use super::served_servers::ServedServer;
 use crate::timeouts::{CLOSE_GRACE_TIMEOUT, CLOSE_POLL};
@@ -214,9 +217,21 @@ impl UpstreamConnection {
         self.link.send(frame).await
     }
 
-    /// Stops waiting; says whether the answer had not come yet.
-    pub(super) fn unregister(&self, id: &RequestId) -> bool {
-        self.lock().pending.remove(id).is_some()
+    /// Stops waiting; says whether the answer had not come yet. Then the request keeps its places for as
+    /// long as the server may work on it, and so long at most.
+    pub(super) fn unregister(
+        &self,
+        id: &RequestId,
+        permits: Option<Arc<Permits>>,
+        at_most: Duration,
+    ) -> bool {
+        let mut state = self.lock();
+        let was_pending = state.pending.remove(id).is_some();
+        let permits = permits.filter(|permits| was_pending && permits.holds_places());
+        if let (Some(permits), Ok(_)) = (permits, Handle::try_current()) {
+            state.abandoned.add(id, permits, at_most);
+        }
+        was_pending
     }
 
     /// Tells the server that an answer is not wanted any more.
@@ -355,6 +370,7 @@ impl UpstreamConnection {
         let pending = {
             let mut state = self.lock();
             state.is_over = true;
+            state.abandoned = AbandonedRequests::default();
             std::mem::take(&mut state.pending)
         };
         for (id, pending) in pending {
@@ -391,7 +407,7 @@ impl UpstreamConnection {
                 Err(frame) => self.reject_oversized(&frame).await,
             },
             Event::Failed { id, error } => {
-                let pending = self.lock().pending.remove(&id);
+                let pending = self.lock().take(&id);
                 if let (Some(pending), Ok(frame)) = (pending, self.failed(&id, &error)) {
                     deliver(
                         &pending.sender,
@@ -417,10 +433,7 @@ impl UpstreamConnection {
             let id = envelope.id();
             id.filter(|_| envelope.method.is_none())
         });
-        let pending = id
-            .as_ref()
-            .and_then(|id| self.lock().pending.remove(id))
-            .zip(id);
+        let pending = id.as_ref().and_then(|id| self.lock().take(id)).zip(id);
         let Some((pending, id)) = pending else {
             return;
         };
@@ -441,7 +454,7 @@ impl UpstreamConnection {
         };
         if envelope.method.is_none() {
             let code = code_of(&envelope);
-            let pending = envelope.id().and_then(|id| self.lock().pending.remove(&id));
+            let pending = envelope.id().and_then(|id| self.lock().take(&id));
             if let Some(pending) = pending {
                 deliver(&pending.sender, Delivery::Response(frame, code)).await;
             }

@@ -114,30 +114,59 @@ async fn a_server_has_its_own_limit_for_all_its_clients_at_its_path_and_among_al
     assert_eq!(calls(&running), 3);
 }
 
+/// A client that hangs up and asks again must not have a server work on more than it may ask at once.
 #[tokio::test]
-async fn a_request_keeps_its_place_until_it_is_answered_or_its_client_is_gone() {
+async fn a_request_keeps_its_place_until_its_server_is_done_although_its_client_is_gone() {
     let running = start(Limit::NONE.calls_at_once(1), Limit::NONE);
-    let slow = || modern("slow", "");
+    let session = running.session("all", "/mcp/a/one").await;
     let client = async || {
+        let client = running.client().await.token("all");
+        client.with("Mcp-Session-Id", &session)
+    };
+    let slow = r#"{"jsonrpc":"2.0","id":7,"method":"slow"}"#;
+    let first = client().await;
+    let waiting = tokio::spawn(async move { first.post("/mcp/a/one", slow).await });
+    running.until_heard("\"slow\"").await;
+    assert_refused(&client().await.post("/mcp/a/one", PING).await);
+    waiting.abort();
+    let _gone = waiting.await;
+    // Long enough for the gateway to see that the client is gone: each is a request of its own.
+    for _ in 0..50 {
+        assert_refused(&client().await.post("/mcp/a/one", PING).await);
+    }
+    let finish = r#"{"jsonrpc":"2.0","method":"notifications/finish"}"#;
+    assert_eq!(client().await.post("/mcp/a/one", finish).await.status, 202);
+    let started = std::time::Instant::now();
+    while client().await.post("/mcp/a/one", PING).await.status != 200 {
+        assert!(started.elapsed() < PATIENCE, "the place is never free");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_cancelled_keeps_its_place_and_its_connection_gives_it_back() {
+    let running = start(Limit::NONE.calls_at_once(1), Limit::NONE);
+    let client = async |method: &'static str| {
         let client = running.client().await.token("all");
         client
             .with("MCP-Protocol-Version", "2026-07-28")
-            .with("Mcp-Method", "slow")
+            .with("Mcp-Method", method)
     };
-    let first = client().await;
-    let waiting = tokio::spawn(async move { first.post("/mcp/a/one", &slow()).await });
-    running.until_heard("\"slow\"").await;
-    assert_refused(&client().await.post("/mcp/a/one", &modern("slow", "")).await);
-    waiting.abort();
-    let is_free = async || {
-        let ping = running.client().await.token("all");
-        let ping = ping
-            .with("MCP-Protocol-Version", "2026-07-28")
-            .with("Mcp-Method", "tools/list");
+    let ask = async || {
         let body = modern("tools/list", "");
-        ping.post("/mcp/a/one", &body).await.status == 200
+        let client = client("tools/list").await;
+        client.post("/mcp/a/one", &body).await
     };
-    while !is_free().await {
+    let first = client("slow").await;
+    let waiting = tokio::spawn(async move { first.post("/mcp/a/one", &modern("slow", "")).await });
+    running.until_heard("\"slow\"").await;
+    waiting.abort();
+    running.until_heard("notifications/cancelled").await;
+    assert_refused(&ask().await);
+    running.gateway.reconnect("a", "one");
+    let started = std::time::Instant::now();
+    while ask().await.status != 200 {
+        assert!(started.elapsed() < PATIENCE, "the place is never free");
         tokio::task::yield_now().await;
     }
 }

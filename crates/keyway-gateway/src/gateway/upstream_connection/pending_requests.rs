@@ -7,6 +7,7 @@ use keyway_transport::{Reply, RequestId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::abandoned_requests::AbandonedRequests;
 use super::related_request::RelatedRequest;
 use super::{Delivery, RequestInfo};
 use crate::gateway::reply;
@@ -16,6 +17,7 @@ use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
 #[derive(Debug)]
 pub(super) struct PendingRequests {
     pub(super) pending: HashMap<RequestId, PendingRequest>,
+    pub(super) abandoned: AbandonedRequests,
     count: u64,
     pub(super) used_at: Instant,
     pub(super) is_over: bool,
@@ -35,6 +37,7 @@ impl PendingRequests {
     pub(super) fn new() -> Self {
         Self {
             pending: HashMap::new(),
+            abandoned: AbandonedRequests::default(),
             count: 0,
             used_at: Instant::now(),
             is_over: false,
@@ -75,6 +78,15 @@ impl PendingRequests {
         };
         self.pending.insert(asked.id.clone(), pending);
         deliveries
+    }
+
+    /// Takes out the request that was answered, if it still waits.
+    pub(super) fn take(&mut self, id: &RequestId) -> Option<PendingRequest> {
+        let found = self.pending.remove(id);
+        if found.is_none() {
+            self.abandoned.end(id);
+        }
+        found
     }
 
     /// Finds the request that something of the server belongs to.
