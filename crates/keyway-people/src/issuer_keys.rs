@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   none ──first use, all wait──▶ known ──10 minutes, none waits──▶ fetched again
-//!    ▲ fails: again after 5 s       │   a key is not known: once a minute, its users wait
+//!    ▲ fails: again after 5 s       │   a key is not known: once a minute, its users wait; while
+//!    │                              │   the last fetch failed, they are told so and to come back
 //!    └──────────────────────────────┴── fails: the last good keys stay
 //! ```
 
@@ -49,6 +50,11 @@ impl State {
         let running = self.fetching.as_ref();
         running.filter(|it| it.has_changed().is_ok()).cloned()
     }
+
+    /// Returns why the last fetch failed, if it did.
+    fn failure(&self) -> Option<KeysError> {
+        self.fetched.as_ref()?.1.clone()
+    }
 }
 
 impl IssuerKeys {
@@ -91,23 +97,27 @@ impl IssuerKeys {
         };
         wait_for(fetch).await;
         let state = self.state();
-        let failed = || match &state.fetched {
-            Some((_, Some(failed))) => failed.clone(),
-            _ => KeysError::Slow,
-        };
+        let failed = || state.failure().unwrap_or(KeysError::Slow);
         state.keys.clone().ok_or_else(failed)
     }
 
     /// Returns other keys than those in which one was not found; `None` if there are none, or it is
     /// too early to ask again.
     ///
+    /// # Errors
+    ///
+    /// Returns why the issuer could not be asked: then it is not known whether there are others.
+    ///
     /// Cancel safety: cancel safe; a fetch that it began goes on for others.
-    pub(crate) async fn keys_after(self: &Arc<Self>, seen: &Arc<KeySet>) -> Option<Arc<KeySet>> {
+    pub(crate) async fn keys_after(
+        self: &Arc<Self>,
+        seen: &Arc<KeySet>,
+    ) -> Result<Option<Arc<KeySet>>, KeysError> {
         let is_other = |keys: &Arc<KeySet>| !Arc::ptr_eq(keys, seen);
         let fetch = {
             let mut state = self.state();
             if let Some(keys) = state.keys.clone().filter(is_other) {
-                return Some(keys);
+                return Ok(Some(keys));
             }
             match state.under_way() {
                 Some(running) => running,
@@ -115,7 +125,7 @@ impl IssuerKeys {
                     .unknown_at
                     .is_some_and(|at| self.age(at) < UNKNOWN_KEY_PAUSE) =>
                 {
-                    return None;
+                    return state.failure().map_or(Ok(None), Err);
                 }
                 None => {
                     state.unknown_at = Some(self.clock.monotonic());
@@ -124,7 +134,11 @@ impl IssuerKeys {
             }
         };
         wait_for(fetch).await;
-        self.state().keys.clone().filter(is_other)
+        let state = self.state();
+        match state.keys.clone().filter(is_other) {
+            Some(others) => Ok(Some(others)),
+            None => state.failure().map_or(Ok(None), Err),
+        }
     }
 
     /// Begins a fetch in a task of its own, so that a client that goes away does not end it for

@@ -124,6 +124,7 @@ pub(crate) async fn check_signature(
     match read.check_signature(&keys) {
         Err(TokenError::UnknownKey) => {
             let others = issuer.keys_after(&keys).await;
+            let others = others.map_err(TokenError::NoKeys)?;
             let others = others.ok_or(TokenError::UnknownKey)?;
             read.check_signature(&others)
         }
