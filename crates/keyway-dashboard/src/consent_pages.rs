@@ -43,6 +43,8 @@ pub enum Fault {
     NotDone(Box<ServerProblem>),
     /// The store cannot be used.
     Store(Arc<StoreError>),
+    /// Too many browsers came at once of which it is not known whose they are.
+    TooMany,
     /// There are no random bytes.
     NoRandomness,
     /// The gateway ends.
@@ -74,7 +76,7 @@ impl Fault {
             Self::NotAsShown | Self::FormUsed | Self::NotDone(_) => {
                 "Open your page again, and look at what it shows now."
             }
-            Self::Store(_) | Self::Stopped | Self::NoRandomness => {
+            Self::Store(_) | Self::Stopped | Self::NoRandomness | Self::TooMany => {
                 "Wait a moment, then open the link again."
             }
             _ => "Call the tool again in your client, and open the new link.",
@@ -149,6 +151,11 @@ impl Fault {
                 let text = format!("Nothing was changed: {}.", problem.message);
                 return (StatusCode::BAD_REQUEST, "This was not stored", text);
             }
+            Self::TooMany => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too many browsers sign in at this moment",
+                "The gateway lets so many begin in a second.",
+            ),
             Self::Store(_) | Self::Stopped | Self::NoRandomness => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The gateway cannot sign you in now",

@@ -201,8 +201,8 @@ impl AccessTokenVerifier {
     }
 }
 
-async fn metadata(issuer: &IssuerKeys) -> Result<PeerDocument, BrowserSignInError> {
-    let fetched = timeout(BROWSER_SIGN_IN_TIMEOUT, issuer.metadata()).await;
+async fn metadata(issuer: &IssuerKeys) -> Result<Arc<PeerDocument>, BrowserSignInError> {
+    let fetched = timeout(BROWSER_SIGN_IN_TIMEOUT, issuer.remembered_metadata()).await;
     let fetched = fetched.unwrap_or(Err(KeysError::Slow));
     fetched.map_err(BrowserSignInError::Issuer)
 }

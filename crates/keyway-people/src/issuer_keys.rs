@@ -32,7 +32,13 @@ pub(crate) struct IssuerKeys {
     clock: Arc<dyn Clock>,
     /// Held for a look or a change, never across an await.
     state: Mutex<State>,
+    /// What the issuer last said of itself, or why it did not, for browsers. Held while it is asked: all
+    /// who come meanwhile get the same answer.
+    remembered: tokio::sync::Mutex<Option<Remembered>>,
 }
+
+/// A look at the metadata: when, and what came of it.
+type Remembered = (Instant, Result<Arc<PeerDocument>, KeysError>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -63,6 +69,7 @@ impl IssuerKeys {
             issuer,
             clock,
             state: Mutex::default(),
+            remembered: tokio::sync::Mutex::default(),
         }
     }
 
@@ -187,8 +194,29 @@ impl IssuerKeys {
         address(uri).map_err(KeysError::Address)
     }
 
+    /// Returns what the issuer said of itself a short while ago, or asks it. Browsers need no sign-in for
+    /// this: however often they come, the issuer is asked as rarely as for its keys.
+    ///
+    /// Cancel safety: cancel safe; the next caller asks.
+    pub(crate) async fn remembered_metadata(&self) -> Result<Arc<PeerDocument>, KeysError> {
+        let mut remembered = self.remembered.lock().await;
+        if let Some((at, known)) = &*remembered {
+            let lifetime = match known {
+                Ok(_) => KEYS_LIFETIME,
+                Err(_) => RETRY_PAUSE,
+            };
+            if self.age(*at) < lifetime {
+                return known.clone();
+            }
+        }
+        let asked = timeout(KEYS_TIMEOUT, self.metadata()).await;
+        let known = asked.unwrap_or(Err(KeysError::Slow)).map(Arc::new);
+        *remembered = Some((self.clock.monotonic(), known.clone()));
+        known
+    }
+
     /// Asks the issuer what it says of itself.
-    pub(crate) async fn metadata(&self) -> Result<PeerDocument, KeysError> {
+    async fn metadata(&self) -> Result<PeerDocument, KeysError> {
         for address in self.issuer.metadata() {
             let Some(body) = self.get(address).await? else {
                 continue;

@@ -23,7 +23,7 @@ mod flows;
 mod own_page;
 mod sign_in_port;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{Method, StatusCode};
 use keyway::store::OneTimeStore;
@@ -33,13 +33,16 @@ use keyway_mcp::states::ServerProblem;
 use keyway_people::{BrowserProof, Person};
 use keyway_secret::{Secret, random};
 use keyway_transport::{Inbound, Reply};
+use tokio::time::Instant;
 use url::form_urlencoded;
 
 use self::browser::Browser;
 use self::flows::{Flows, Leg, Link, Step};
 pub(super) use self::sign_in_port::PersonSignIn;
+use super::limits::Rate;
 use super::served_servers::ServedServer;
 use crate::people::People;
+use crate::timeouts::LIMIT_BURST;
 use keyway_dashboard::consent_pages::{self as pages, Fault};
 
 /// Signs people in to servers.
@@ -49,6 +52,8 @@ pub(super) struct Consents {
     flows: Flows,
     /// Set once, before the first client comes: people have variables of their own.
     has_own_pages: OnceLock<()>,
+    /// How fast browsers begin that have shown nothing. Held for a comparison.
+    begun: Mutex<Rate>,
 }
 
 impl Consents {
@@ -59,12 +64,25 @@ impl Consents {
             people,
             flows,
             has_own_pages: OnceLock::new(),
+            begun: Mutex::default(),
         }
     }
 
     /// Shows people pages of their own.
     pub(super) fn show_own_pages(&self) {
         let _first = self.has_own_pages.set(());
+    }
+
+    /// Counts a browser that begins without having shown anything; says whether it may.
+    fn may_begin(&self) -> bool {
+        let now = Instant::now();
+        let takes = LIMIT_BURST / BEGUN_PER_SECOND;
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = begun.look(takes, now).is_ok();
+        if may {
+            begun.add(takes, now);
+        }
+        may
     }
 
     /// Says whether a path is one of a browser that signs in.
@@ -199,7 +217,7 @@ impl Consents {
         if address != leg.redirect_uri {
             return Err(Fault::Unknown);
         }
-        let leg: Leg = self.flows.take(&state).await?;
+        let leg = self.flows.take(&state, &leg).await?;
         match leg.step {
             Step::Identity {
                 link,
@@ -251,7 +269,7 @@ impl Consents {
         let failed = |error| Fault::SignIn(Box::new(ServerProblem::from(&error)));
         let begun = begun.map_err(failed)?;
         // Here, so that a server that is away does not spend it.
-        let link: Link = self.flows.take(id).await?;
+        let link = self.flows.take(id, &link).await?;
         let resume = String::from_utf8(begun.resume.expose().clone());
         let leg = Leg {
             browser,
@@ -313,5 +331,7 @@ fn read_answer(query: &str) -> Result<(Secret<String>, Callback), Fault> {
 const START: &str = "/oauth/start/";
 const CALLBACK: &str = "/oauth/callback";
 const BELOW_CALLBACK: &str = "/oauth/callback/";
+/// More than the people of a team begin; twelve thousand rows at most, in ten minutes.
+const BEGUN_PER_SECOND: u32 = 10;
 /// Longer than any code that is known of.
 const MAX_QUERY: usize = 16 * 1024;

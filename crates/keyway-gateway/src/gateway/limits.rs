@@ -236,7 +236,7 @@ impl Meter {
 
 /// How fast something comes: each unit takes its part of a second, and a second may be owed.
 #[derive(Debug, Default)]
-struct Rate {
+pub(super) struct Rate {
     /// When everything so far has had its time.
     free_at: Option<Instant>,
 }
@@ -244,12 +244,12 @@ struct Rate {
 impl Rate {
     /// Says for how long this may not come; what takes longer than a second waits until nothing is
     /// owed.
-    fn look(&self, takes: Duration, now: Instant) -> Result<(), Duration> {
+    pub(super) fn look(&self, takes: Duration, now: Instant) -> Result<(), Duration> {
         let wait = (self.owed(now) + takes.min(LIMIT_BURST)).saturating_sub(LIMIT_BURST);
         if wait.is_zero() { Ok(()) } else { Err(wait) }
     }
 
-    fn add(&mut self, takes: Duration, now: Instant) {
+    pub(super) fn add(&mut self, takes: Duration, now: Instant) {
         self.free_at = Some(now + self.owed(now) + takes);
     }
 

@@ -247,3 +247,14 @@ async fn a_token_endpoint_that_refuses_or_gives_no_id_token_is_told() {
         assert_eq!(idp.finish(&begun, &code()).await, Err(error));
     }
 }
+
+/// No sign-in is needed to begin: that must not have the issuer asked each time.
+#[tokio::test]
+async fn the_issuer_is_asked_for_its_metadata_once_however_many_browsers_come() {
+    let idp = Idp::new();
+    let asked = || idp.server.asked.lock().unwrap().len();
+    for _ in 0..20 {
+        idp.begin().await;
+    }
+    assert_eq!(asked(), 1);
+}

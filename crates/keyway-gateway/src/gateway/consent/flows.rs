@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keyway::store::seal::Context;
 use keyway::store::{OneTimeStore, StoreError};
@@ -80,6 +81,11 @@ pub(super) struct Form {
 /// What can lie there, under a name that no other kind has.
 pub(super) trait Flow: Serialize + DeserializeOwned + Send + 'static {
     const KIND: &'static str;
+
+    /// For how long it is known that it was there.
+    fn note_lifetime(&self) -> Duration {
+        CONSENT_NOTE_LIFETIME
+    }
 }
 
 impl Flow for Link {
@@ -96,6 +102,14 @@ impl Flow for Form {
 
 impl Flow for Leg {
     const KIND: &'static str = "leg";
+
+    /// Anyone can begin the way to an own page: nothing of it lies there for longer than it counts.
+    fn note_lifetime(&self) -> Duration {
+        match self.step {
+            Step::OwnPage { .. } => CONSENT_LIFETIME,
+            Step::Identity { .. } | Step::Consent { .. } => CONSENT_NOTE_LIFETIME,
+        }
+    }
 }
 
 /// The sign-ins that are under way.
@@ -119,10 +133,10 @@ impl Flows {
 
     /// Puts a value there.
     pub(super) async fn put<T: Flow>(&self, id: &Secret<String>, value: &T) -> Result<(), Fault> {
-        let name = name::<T>(id);
+        let (name, noted) = (name::<T>(id), value.note_lifetime());
         let value = Secret::new(serde_json::to_vec(value).unwrap_or_default());
         self.run(move |store| {
-            store.put(&note(&name), OPEN, CONSENT_NOTE_LIFETIME)?;
+            store.put(&note(&name), OPEN, noted)?;
             store.put(&name, value.expose(), CONSENT_LIFETIME)
         })
         .await
@@ -143,12 +157,12 @@ impl Flows {
         read(&found.await??)
     }
 
-    /// Returns a value to one caller of all, at whichever replica.
-    pub(super) async fn take<T: Flow>(&self, id: &Secret<String>) -> Result<T, Fault> {
-        let name = name::<T>(id);
+    /// Returns a value that was looked at to one caller of all, at whichever replica.
+    pub(super) async fn take<T: Flow>(&self, id: &Secret<String>, seen: &T) -> Result<T, Fault> {
+        let (name, noted) = (name::<T>(id), seen.note_lifetime());
         let taken = self.run(move |store| {
             // First, so that a second caller is told that it was used, and not that it is late.
-            store.put(&note(&name), USED, CONSENT_NOTE_LIFETIME)?;
+            store.put(&note(&name), USED, noted)?;
             let taken = store.take(&name)?;
             taken.map_or_else(|| absent(store, &name), |taken| Ok(Ok(taken)))
         });

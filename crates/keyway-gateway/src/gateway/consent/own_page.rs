@@ -54,8 +54,12 @@ impl Consents {
         }
     }
 
-    /// Sends a browser to the issuer of its person.
+    /// Sends a browser to the issuer of its person. It is not known whose it is: so many may come in a
+    /// second, and each leaves a row for ten minutes.
     async fn find_out_who(&self, request: &Inbound) -> Result<Reply, Fault> {
+        if !self.may_begin() {
+            return Err(Fault::TooMany);
+        }
         let issuers = self.people.browser_issuers();
         let query = request.uri.query().unwrap_or_default();
         let mut asked = form_urlencoded::parse(query.as_bytes());
@@ -159,7 +163,7 @@ impl Consents {
         if form.page.expose() != id.expose() {
             return Err(Fault::NotAsShown);
         }
-        let _taken: Form = self.flows.take(&sent.form).await.map_err(of_form)?;
+        let _taken = self.flows.take(&sent.form, &form).await.map_err(of_form)?;
         let mut servers = servers.iter();
         let server = servers.find(|it| it.plugin == sent.plugin && it.name == sent.server);
         let server = server.ok_or(Fault::NoServer)?;

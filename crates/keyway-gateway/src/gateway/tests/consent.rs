@@ -20,6 +20,16 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
+    /// Returns for how long from now each row is there.
+    pub(super) fn lifetimes(&self) -> Vec<Duration> {
+        let now = *self.now.lock().unwrap();
+        let values = self.values.lock().unwrap();
+        values
+            .values()
+            .map(|(_, until)| until.saturating_sub(now))
+            .collect()
+    }
+
     fn pass(&self, time: Duration) {
         *self.now.lock().unwrap() += time;
     }

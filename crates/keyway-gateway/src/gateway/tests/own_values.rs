@@ -28,6 +28,7 @@ pub(super) struct House {
     pub(super) host: Host,
     vault: Arc<Vault>,
     pub(super) replica: Replica,
+    shelf: Arc<Shelf>,
 }
 
 /// Says by which key it was called.
@@ -106,7 +107,8 @@ impl House {
         let mut plugins = ServedPlugins::new(plugins, &backend, context).unwrap();
         let reader: TokenReader = Arc::new(|| Ok(Vec::new()));
         let gateway = Gateway::new(plugins.servers(), reader, ClientInfo::new("keyway", "0"));
-        let store: Arc<dyn OneTimeStore> = Arc::<Shelf>::default();
+        let shelf = Arc::<Shelf>::default();
+        let store: Arc<dyn OneTimeStore> = Arc::clone(&shelf) as _;
         let gateway = gateway.with_people_and_consent(people(&idp), store);
         let gateway = Arc::new(gateway.with_own_pages());
         let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -127,6 +129,7 @@ impl House {
             host,
             vault,
             replica: Replica(port),
+            shelf,
         }
     }
 
@@ -557,4 +560,34 @@ async fn no_value_of_a_person_decides_what_a_program_runs_or_meets_values_of_all
     house.set(&browser, &page, ["keyed", "OWN", "of-ada"]).await;
     let why = "your own `OWN` decides where they go";
     house.call_until("ada", "keyed", why).await;
+}
+
+/// Nothing is known of who opens it: so it must not cost the store or the issuer more than a little.
+#[tokio::test]
+async fn the_way_to_an_own_page_is_open_to_so_many_in_a_second_and_leaves_little() {
+    let house = House::new();
+    let address = format!("{PUBLIC}/oauth/variables");
+    let mut refused = 0;
+    let started = std::time::Instant::now();
+    for _ in 0..200 {
+        let answer = Browser::default().get(&house.replica, &address).await;
+        match answer.status {
+            303 => {}
+            503 => {
+                assert!(answer.header("retry-after").is_some(), "{answer:?}");
+                refused += 1;
+            }
+            _ => panic!("{answer:?}"),
+        }
+    }
+    let most = 10 * (started.elapsed().as_secs() + 2);
+    assert!(200 - refused <= most, "{refused} of 200 were refused");
+    let lifetimes = house.shelf.lifetimes();
+    let most = usize::try_from(2 * most).unwrap();
+    assert!(lifetimes.len() <= most, "{}", lifetimes.len());
+    let ten_minutes = Duration::from_secs(600);
+    assert!(
+        lifetimes.iter().all(|it| *it <= ten_minutes),
+        "{lifetimes:?}"
+    );
 }
