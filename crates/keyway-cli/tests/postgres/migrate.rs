@@ -144,6 +144,31 @@ fn move_that_is_killed_anywhere_is_finished_by_the_next() {
     works_from_the_database(&team);
 }
 
+/// In a vault that served people lie their sign-ins, of which none is the tenant's.
+#[test]
+fn nothing_becomes_the_tenants_without_a_word_where_people_are_let_in() {
+    let team = at_a_laptop();
+    let key = team.desk.folder.at("home/wrapping.key");
+    let text = format!(
+        "[vault]\nkey_file = \"{}\"\n[gateway]\npublic_url = \"https://gateway.example\"\n\
+         trusted_proxies = [\"10.0.0.1\"]\n[gateway.people]\nissuers = [\"https://idp.example\"]\n",
+        key.display()
+    );
+    team.desk.folder.put("home/keyway/config/config.toml", text);
+    let to = address(&team);
+    let arguments = ["vault", "migrate", "--from", "file", "--to", &to];
+    let refused = team.desk.keyway(&arguments).run();
+    assert_eq!(refused.code, 2, "{}", refused.everything());
+    for flag in ["--person ISSUER SUBJECT", "--for-all"] {
+        assert!(refused.stderr.contains(flag), "{}", refused.everything());
+    }
+    assert!(!status(&team).contains("moved to"));
+    let (code, outcomes, said) = migrate(&team, &["--for-all"]);
+    assert_eq!((code, &*outcomes), (0, &["moved".to_owned()][..]), "{said}");
+    let before = "become those of the tenant";
+    assert!(said.contains(before), "{said}");
+}
+
 #[test]
 fn sign_ins_of_a_person_are_theirs_until_they_are_forgotten() {
     let team = at_a_laptop();

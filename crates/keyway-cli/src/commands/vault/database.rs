@@ -25,6 +25,9 @@ pub(super) struct MigrateArgs {
     /// Whose sign-ins they become, by issuer and subject; those of the tenant without it
     #[arg(long, num_args = 2, value_names = ["ISSUER", "SUBJECT"])]
     person: Option<Vec<String>>,
+    /// Let them become those of the tenant although the gateway lets people in, who do not get them
+    #[arg(long, conflicts_with = "person")]
+    for_all: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -40,12 +43,28 @@ enum Source {
 pub(super) fn migrate(arguments: &MigrateArgs, context: &CommandContext) -> Result<Exit, CliError> {
     let Source::File = arguments.from;
     existing()?;
+    let has_people = context.settings()?.gateway.people.is_some();
+    if has_people && arguments.person.is_none() && !arguments.for_all {
+        return Err(NOBODY_NAMED);
+    }
     // First: with a database that cannot be used nothing leaves the vault.
     let database = open_database(context, Some(&arguments.to))?.ok_or(NO_DATABASE)?;
     let person = match arguments.person.as_deref() {
         Some([issuer, subject]) => Some((issuer.as_str(), subject.as_str())),
         _ => None,
     };
+    context.print_aside(&match person {
+        Some((issuer, subject)) => format!(
+            "note: the sign-ins of this vault become those of {} at {}\n",
+            printable(subject),
+            printable(issuer)
+        ),
+        None => {
+            "note: the sign-ins of this vault become those of the tenant: clients with a gateway \
+                 token use them, and people do not\n"
+                .to_owned()
+        }
+    });
     let report = database.migrate(&open_vault()?, &arguments.to, person)?;
     let exit = if report.is_complete() {
         Exit::Done
@@ -87,6 +106,11 @@ struct Rekeyed {
 
 const NO_DATABASE: CliError = CliError::Usage {
     what: "there is no database: set `address` in `[vault]` of config.toml",
+};
+
+const NOBODY_NAMED: CliError = CliError::Usage {
+    what: "config.toml lets people in, and none of them would get these sign-ins: name whose they are \
+           with `--person ISSUER SUBJECT`, or let them become those of the tenant with `--for-all`",
 };
 
 /// Writes a line for each sign-in, and how many there were.
