@@ -87,7 +87,7 @@ pub enum DocumentKind {
 }
 
 /// Where in a file the entries are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrapper {
     /// Under `mcpServers`.
@@ -109,10 +109,12 @@ pub enum Wrapper {
     Missing,
     /// The file holds no object.
     NotAnObject,
-    /// `mcpServers` is there but is not an object.
+    /// The key for servers is there, and its value is not an object.
     BadServers {
-        /// Where its value stands.
+        /// Where the value stands.
         span: Span,
+        /// The same, by keys.
+        pointer: Pointer,
     },
 }
 

@@ -152,12 +152,12 @@ impl Document {
                 for (position, item) in items.iter().enumerate() {
                     let pointer = pointer.child(&position.to_string());
                     match &item.value {
-                        Value::Array(_) => self.wrapper = Wrapper::BadServers { span: item.span },
+                        Value::Array(_) => self.wrapper = bad_servers(item, &pointer),
                         _ => self.read_servers(item, &pointer),
                     }
                 }
             }
-            _ => self.wrapper = Wrapper::BadServers { span: node.span },
+            _ => self.wrapper = bad_servers(node, pointer),
         }
     }
 
@@ -265,4 +265,12 @@ pub(super) fn string_member(root: &Object, key: &str, pointer: &Pointer) -> Opti
         span: member.value.span,
         pointer: pointer.child(key),
     })
+}
+
+/// Notes a value that is not what its key wants.
+fn bad_servers(node: &Node, pointer: &Pointer) -> Wrapper {
+    Wrapper::BadServers {
+        span: node.span,
+        pointer: pointer.clone(),
+    }
 }

@@ -182,7 +182,7 @@ pub(super) fn judge<'a>(
     literal: &Literal,
     asks: bool,
 ) -> Result<Candidate<'a>, Obstacle> {
-    if let Wrapper::Foreign { host, .. } = document.wrapper {
+    if let Wrapper::Foreign { host, .. } = &document.wrapper {
         return Err(Obstacle::Foreign(host));
     }
     if document.is_of_unknown_host() {

@@ -19,8 +19,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for document in &context.plugin.documents {
         let dialect = document.dialect;
-        match document.wrapper {
-            Wrapper::Foreign { key, host, span } => {
+        match &document.wrapper {
+            &Wrapper::Foreign { key, host, span } => {
                 let message = if dialect.is_contract() {
                     format!(
                         "`{key}` is where {host} keeps its servers: none is loaded, all are searched for secrets"

@@ -34,7 +34,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 fn check_wrapper(document: &Document, report: &mut Report<'_>) {
     let source = &document.source;
     let is_manifest = document.kind == DocumentKind::Manifest;
-    match (document.wrapper, &document.tree.root) {
+    match (&document.wrapper, &document.tree.root) {
         // Without strict JSON the root may be whatever the reader made of it.
         (Wrapper::NotAnObject, Some(root)) if document.tree.faults.is_empty() => {
             let message = format!("the file holds {}, not an object", root.kind());
@@ -45,20 +45,23 @@ fn check_wrapper(document: &Document, report: &mut Report<'_>) {
                     "begin with `{{ \"{wrapper}\": {{` and one entry for each server"
                 ));
         }
-        (Wrapper::BadServers { span }, _) => {
-            let pointer = Pointer::default().child("mcpServers");
+        (Wrapper::BadServers { span, pointer }, _) => {
+            let mut keys: Vec<String> = pointer.segments().collect();
+            // Behind the key may stand a position in its array.
+            keys.retain(|key| key.parse::<usize>().is_err());
+            let key = keys.pop().unwrap_or_default();
             let (message, hint) = if is_manifest {
                 (
-                    "`mcpServers` must be a path, an object of entries or an array of those",
-                    "name the file, as in `\"./.mcp.json\"`, or write the entries here",
+                    format!("`{key}` must be a path, an object of entries or an array of those"),
+                    "name the file, as in `\"./.mcp.json\"`, or write the entries here".to_owned(),
                 )
             } else {
                 (
-                    "`mcpServers` must be an object of entries",
-                    "write `\"mcpServers\": { \"name\": { … } }`",
+                    format!("`{key}` must be an object of entries"),
+                    format!("write `\"{key}\": {{ \"name\": {{ … }} }}`"),
                 )
             };
-            report.at(source, span, &pointer, message).hint(hint);
+            report.at(source, *span, pointer, message).hint(hint);
         }
         _ => {}
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use keyway_testkit::poll_at_most;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use super::super::binding::BoundConnection;
@@ -326,4 +328,32 @@ async fn one_token_cannot_use_up_all_sessions() {
     }
     assert!(!listen("only-a").await);
     assert!(listen("all").await);
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_about_to_end_answers_and_sends_clients_elsewhere() {
+    let running = Running::start(&[]);
+    let call = async |path: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", running.port))
+            .await
+            .unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n",
+            running.port
+        );
+        let request = format!("{head}Authorization: Bearer all\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    };
+    let before = call("/healthz").await;
+    assert!(!before.contains("connection: close"), "{before}");
+    running.gateway.drain();
+    assert!(call("/readyz").await.starts_with("HTTP/1.1 503"));
+    let after = call("/healthz").await;
+    assert!(after.starts_with("HTTP/1.1 200"), "{after}");
+    assert!(after.contains("connection: close"), "{after}");
 }

@@ -136,6 +136,19 @@ fn a_file_that_holds_no_entries_at_all_is_reported() {
     let source = Source::new("plugin.json", br#"{"mcpServers": 7}"#);
     let manifest = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
     assert!(only(&manifest).message.contains("a path"));
+    // A host's own key is named, and the place is one that the file has.
+    let source = Source::new(".vscode/mcp.json", br#"{"servers": []}"#);
+    let editor = Plugin::new("", vec![Document::parse(source, DocumentKind::Entries)]);
+    let found = only(&editor);
+    assert_eq!(found.message, "`servers` must be an object of entries");
+    assert_eq!(found.location.unwrap().pointer.as_str(), "/servers");
+    let text = br#"{"mcpServers": ["./a.json", []]}"#;
+    let source = Source::new("plugin.json", text);
+    let nested = Plugin::new("", vec![Document::parse(source, DocumentKind::Manifest)]);
+    assert_eq!(
+        only(&nested).location.unwrap().pointer.as_str(),
+        "/mcpServers/1"
+    );
 }
 
 #[test]
