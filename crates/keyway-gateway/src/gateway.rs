@@ -24,6 +24,7 @@ mod legacy;
 mod limits;
 mod list_changed;
 mod look_requests;
+mod message_shares;
 mod metrics;
 mod modern;
 mod open_files;
@@ -60,6 +61,7 @@ pub(crate) use self::families::Family;
 use self::guard::Door;
 use self::limits::Limits;
 use self::look_requests::{AwaitedLooks, LookRequests};
+use self::message_shares::MessageShares;
 use self::metrics::Metrics;
 pub use self::open_files::expect_many_connections;
 use self::operating::Operating;
@@ -104,6 +106,7 @@ pub struct Gateway {
     consents: Option<Arc<Consents>>,
     looks: LookRequests,
     limits: Limits,
+    shares: MessageShares,
     /// Seals session ids; without it no session outlives this process.
     session_key: Option<SessionKey>,
 }
@@ -126,6 +129,7 @@ impl Gateway {
             consents: None,
             looks: LookRequests::default(),
             limits: Limits::default(),
+            shares: MessageShares::default(),
             session_key: None,
         }
     }
@@ -482,10 +486,12 @@ impl Gateway {
             Err(NoRoute::Unknown) => return reply::plain(StatusCode::NOT_FOUND, "not found\n"),
         };
         match request.method {
-            Method::POST => match ClientMessage::read(request, principal, route).await {
-                Ok(message) => self.post(message).await,
-                Err(refusal) => refusal,
-            },
+            Method::POST => {
+                match ClientMessage::read(request, (principal, route), &self.shares).await {
+                    Ok(message) => self.post(message).await,
+                    Err(refusal) => refusal,
+                }
+            }
             Method::GET => self.listen(&principal, &route, &request.headers).await,
             Method::DELETE => self.end(&principal, &route, &request.headers).await,
             _ => reply::wrong_method(),

@@ -18,6 +18,9 @@ pub(crate) const CANCELLED_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for a call whose client went away without cancelling it, and which its server goes on with.
 pub(crate) const CONTINUED_CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// How long a large message waits for other large messages of its client.
+pub(crate) const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long a client that asks for an unknown server waits for a look at the files.
 pub(crate) const REQUESTED_LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 

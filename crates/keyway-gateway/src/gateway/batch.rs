@@ -7,6 +7,7 @@ use keyway_transport::Reply;
 
 use super::Gateway;
 use super::client_message::ClientMessage;
+use super::message_shares::MessageShare;
 use super::reply::{self, SESSION_ID, VERSION};
 use keyway_mcp::bridge::input::{BATCH_VERSION, MAX_BATCH, split_batch};
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
@@ -38,6 +39,7 @@ impl Gateway {
                 frame,
                 recorder: None,
                 permits: None,
+                _share: MessageShare::default(),
             };
             self.post_one(message)
         });

@@ -8,7 +8,8 @@ use keyway_transport::{Envelope, Frame, Inbound, Reply};
 use memchr::memmem::Finder;
 
 use super::limits::Permits;
-use super::principal::Principal;
+use super::message_shares::{MessageShare, MessageShares};
+use super::principal::{Principal, PrincipalId};
 use super::reply;
 use super::routes::Route;
 use super::upstream_connection::{self, RequestInfo};
@@ -25,16 +26,18 @@ pub(super) struct ClientMessage {
     pub(super) recorder: Option<Arc<RequestRecorder>>,
     /// Its places among the requests that may be made at once, until it is answered.
     pub(super) permits: Option<Arc<Permits>>,
+    /// What a large one takes of its client's memory.
+    pub(super) _share: MessageShare,
 }
 
 impl ClientMessage {
     /// Reads the message of a request.
     pub(super) async fn read(
         mut request: Inbound,
-        principal: Principal,
-        route: Route,
+        (principal, route): (Principal, Route),
+        shares: &MessageShares,
     ) -> Result<Self, Reply> {
-        let frame = read(&mut request).await?;
+        let (frame, share) = read(&mut request, principal.id(), shares).await?;
         Ok(Self {
             principal,
             route,
@@ -42,15 +45,26 @@ impl ClientMessage {
             frame,
             recorder: None,
             permits: None,
+            _share: share,
         })
     }
 }
 
-async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
+async fn read(
+    request: &mut Inbound,
+    id: PrincipalId,
+    shares: &MessageShares,
+) -> Result<(Frame, MessageShare), Reply> {
     if !is_json(&request.headers) {
         let what = "the body must be application/json\n";
         return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
     }
+    let busy = |_| {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let what = "too many large messages of this client are under way\n";
+        reply::try_later(reply::plain(status, what))
+    };
+    let mut share = shares.take(id, &request.headers).await.map_err(busy)?;
     let body = request.body().await.map_err(|fault| {
         use keyway_transport::BodyError;
         let status = match fault {
@@ -61,10 +75,11 @@ async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
         };
         reply::plain(status, "the body was not read\n")
     })?;
+    share.keep_for(body.len());
     let too_large = |_| reply::plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n");
     let frame = Frame::new(body).map_err(too_large)?;
     frame.read_ahead().await;
-    Ok(frame)
+    Ok((frame, share))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

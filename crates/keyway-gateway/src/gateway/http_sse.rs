@@ -45,7 +45,7 @@ impl Gateway {
                     let what = "there is no such session\n";
                     return reply::plain(StatusCode::NOT_FOUND, what);
                 };
-                match ClientMessage::read(request, principal, route).await {
+                match ClientMessage::read(request, (principal, route), &self.shares).await {
                     Ok(message) => self.posted(message, stream).await,
                     Err(refusal) => refusal,
                 }

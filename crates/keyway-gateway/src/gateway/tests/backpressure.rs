@@ -46,3 +46,50 @@ async fn a_server_waits_for_a_client_that_stops_reading() {
     }
     assert!(bytes > 30 * 4_000_000, "{bytes}");
 }
+
+/// What one client sends slowly must not be the memory of all.
+#[tokio::test]
+async fn large_messages_that_one_client_sends_slowly_do_not_hold_up_those_of_others() {
+    use tokio::io::AsyncWriteExt as _;
+
+    const MEGABYTES: usize = 1024 * 1024;
+    let running = Running::start(&[]);
+    let mut slow = Vec::new();
+    let mut writing = Vec::new();
+    for _ in 0..9 {
+        let stream = tokio::net::TcpStream::connect(("127.0.0.1", running.port)).await;
+        let (reads, mut writes) = stream.unwrap().into_split();
+        slow.push(reads);
+        let head = format!(
+            "POST /mcp/a/one HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer only-a\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            running.port,
+            10 * MEGABYTES
+        );
+        writing.push(tokio::spawn(async move {
+            writes.write_all(head.as_bytes()).await.unwrap();
+            // It may be refused before all of it is sent.
+            drop(writes.write_all(&vec![b' '; 9 * MEGABYTES]).await);
+            writes
+        }));
+    }
+    // As much as they can send in this time, which is more than all have.
+    let started = std::time::Instant::now();
+    until("two seconds", || started.elapsed().as_secs() >= 2).await;
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"text":"{}"}}}}"#,
+        "x".repeat(2 * MEGABYTES)
+    );
+    let session = running.session("all", "/mcp/a/one").await;
+    let client = running.client().await.token("all");
+    let client = client.with("Mcp-Session-Id", &session);
+    let answer = client.post("/mcp/a/one", &large).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let mut byte = [0];
+    for stream in &slow {
+        let read = stream.try_read(&mut byte);
+        let waits = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(read.is_err_and(|error| waits(&error)), "none has given way");
+    }
+    drop(writing);
+}
