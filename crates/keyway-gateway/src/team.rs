@@ -34,7 +34,7 @@ use crate::local_backend::LocalBackend;
 use crate::people::{IssuerError, People};
 
 pub(crate) use self::connections::{ConnectionState, PeopleConnections};
-pub(crate) use self::plan::{Need, Obstacle};
+pub(crate) use self::plan::{Need, Obstacle, problem_for_person};
 use self::programs::{ProgramLimits, ProgramPlace};
 
 /// What belongs to the people of a team. Cheap to clone.

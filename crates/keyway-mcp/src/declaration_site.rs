@@ -35,6 +35,15 @@ impl DeclarationSite {
         }
     }
 
+    /// The same without its place, for clients of other machines: paths of this one are not theirs.
+    #[must_use]
+    pub fn without_path(self) -> Self {
+        Self {
+            config: None,
+            ..self
+        }
+    }
+
     /// Puts names and `--config` into a hint, so that its commands work wherever they are typed.
     #[must_use]
     pub fn word(&self, hint: &str) -> String {

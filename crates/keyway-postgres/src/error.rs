@@ -26,6 +26,15 @@ pub enum PostgresError {
         #[source]
         source: std::io::Error,
     },
+    /// A file that holds a secret, such as a key or a password, cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// A file that holds a secret can be read by others.
     #[error("`{}` can be read by other users", path.display())]
     Exposed {
@@ -93,16 +102,14 @@ pub enum PostgresError {
     #[error("the wrapping key can only be changed with the new key and the previous one")]
     NoPreviousKey,
     /// Replicas run that could not use the new wrapping key.
-    #[error(
-        "{replicas} running gateways do not have the new wrapping key yet; nothing was changed"
-    )]
+    #[error("{} the new wrapping key yet; nothing was changed", without_key(*replicas))]
     KeyNotEverywhere {
         /// How many.
         replicas: usize,
     },
     /// Keys of people open with neither wrapping key.
     #[error(
-        "the keys of {people} people cannot be opened with either wrapping key; all others have the new one"
+        "{} be opened with either wrapping key; all others have the new one", keys_of(*people)
     )]
     KeysLeft {
         /// How many people.
@@ -206,6 +213,8 @@ pub enum WrapError {
 pub struct ServerError {
     text: String,
     state: Option<SqlState>,
+    /// The name of the host leads to no address.
+    is_unknown_host: bool,
 }
 
 impl ServerError {
@@ -217,9 +226,25 @@ impl ServerError {
                 .map_or_else(|| error.to_string(), ToString::to_string),
         };
         Self {
+            // The standard library has no kind for it, and begins with these words on every system.
+            is_unknown_host: text.starts_with("failed to lookup address information"),
             text: keyway_secret::printable(&text).chars().take(300).collect(),
             state: error.code().cloned(),
         }
+    }
+}
+
+fn without_key(replicas: usize) -> String {
+    match replicas {
+        1 => "1 running gateway does not have".to_owned(),
+        more => format!("{more} running gateways do not have"),
+    }
+}
+
+fn keys_of(people: u64) -> String {
+    match people {
+        1 => "the key of 1 person cannot".to_owned(),
+        more => format!("the keys of {more} people cannot"),
     }
 }
 
@@ -279,6 +304,7 @@ impl PostgresError {
             }
             Self::Address { .. }
             | Self::Password { .. }
+            | Self::Unreadable { .. }
             | Self::Certificates
             | Self::Refused { .. }
             | Self::Pooler
@@ -321,8 +347,18 @@ impl PostgresError {
                     "write `postgres://role@host:5432/database`"
                 }
             },
+            Self::Unreadable { .. } => {
+                "check the path in config.toml, and that the user of this process may read the file"
+            }
             Self::Exposed { .. } => "run `chmod 600` on it",
             Self::Certificates => "name a file of certificates of your authority",
+            Self::Unreachable {
+                source:
+                    Some(ServerError {
+                        is_unknown_host: true,
+                        ..
+                    }),
+            } => "check the host in the address of the database: its name leads nowhere",
             Self::Unreachable { .. } | Self::LostLock => {
                 "start the database, or wait: nothing was lost"
             }

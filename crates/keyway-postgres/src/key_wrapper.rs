@@ -100,8 +100,8 @@ impl FileKey {
     ///
     /// # Errors
     ///
-    /// Returns [`PostgresError::Exposed`] if others can read the file, and
-    /// [`PostgresError::Wrapper`] if it holds no key.
+    /// Returns [`PostgresError::Exposed`] if others can read the file, [`PostgresError::Unreadable`]
+    /// if it cannot be read, and [`PostgresError::Wrapper`] if it holds no key.
     pub fn read(path: &Path) -> Result<Self, PostgresError> {
         let text = read_private(path)?;
         let no_key = || PostgresError::Wrapper {

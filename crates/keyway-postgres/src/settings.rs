@@ -184,7 +184,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// Returns [`PostgresError::Exposed`] if others can read the file, and [`PostgresError::Password`] if
+/// Returns [`PostgresError::Exposed`] if others can read the file, and [`PostgresError::Unreadable`] if
 /// it cannot be read.
 pub fn read_secret(path: &Path) -> Result<Secret<String>, PostgresError> {
     let text = read_private(path)?;
@@ -194,7 +194,10 @@ pub fn read_secret(path: &Path) -> Result<Secret<String>, PostgresError> {
 
 /// Reads a file that holds a secret and that others must not read.
 pub(crate) fn read_private(path: &Path) -> Result<Secret<String>, PostgresError> {
-    let failed = |source| PostgresError::Password { source };
+    let failed = |source| PostgresError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let file = std::fs::File::open(path).map_err(failed)?;
     // Of the opened file: the path may lead elsewhere by now.
     let mode = file.metadata().map_err(failed)?.permissions().mode();

@@ -81,7 +81,11 @@ impl Binding {
 
     /// Returns where the server is declared, if that is known.
     pub(super) fn declaration_site(&self) -> Option<DeclarationSite> {
-        self.server.upstream.declaration_site()
+        let site = self.server.upstream.declaration_site()?;
+        Some(match self.is_persons {
+            true => site.without_path(),
+            false => site,
+        })
     }
 
     /// Says whether the connection is still what its client asked for.

@@ -90,7 +90,17 @@ impl Connector for PinnedUpstream {
     }
 
     fn explainer(&self) -> Option<Explainer> {
-        self.upstream.explainer()
+        let explainer = self.upstream.explainer()?;
+        if self.person.is_none() {
+            return Some(explainer);
+        }
+        // Places and commands of this machine are for its admins.
+        Some(Arc::new(move |error| {
+            let mut explained = explainer(error);
+            explained.hint = ServerProblem::from(error).hint;
+            explained.source = None;
+            explained
+        }))
     }
 
     fn tool_memory(&self) -> Option<&dyn ToolMemory> {
@@ -100,7 +110,11 @@ impl Connector for PinnedUpstream {
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {
-        self.upstream.declaration_site()
+        let site = self.upstream.declaration_site()?;
+        Some(match self.person {
+            Some(_) => site.without_path(),
+            None => site,
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use keyway_secret::Clock as _;
 
 use super::{LazyServer, pinned};
 use crate::gateway::{PersonEntry, PersonNeed};
-use crate::team::{ConnectionState, Need, Obstacle, Team};
+use crate::team::{ConnectionState, Need, Obstacle, Team, problem_for_person};
 use crate::timeouts::LOOK_INTERVAL;
 
 impl LazyServer {
@@ -101,7 +101,7 @@ impl LazyServer {
                 let opened = Opened::new(connection, connected.offer);
                 return Ok(opened.within(own.start_limit()));
             }
-            Err(error) => error.problem(),
+            Err(error) => problem_for_person(&error),
         };
         let Some(oauth) = own.oauth() else {
             return Err(problem);
@@ -228,7 +228,7 @@ impl LazyServer {
             let hint = "an admin lets you sign in in your browser: `browser_clients` in `[gateway.people]`";
             return hint.to_owned();
         }
-        let site = self.plugin().declaration_site(&self.server);
+        let site = self.plugin().declaration_site(&self.server).without_path();
         let login = format!("keyway login SERVER --account {}", person.account());
         let login = site.word(&login);
         format!("an admin signs you in on the gateway's machine: {login}")

@@ -60,7 +60,13 @@ impl Team {
         match own.find_approval() {
             Ok(Some(approved)) => Ok(approved),
             Ok(None) => Err(self.to_agree(server, own.question())),
-            Err(Error::Unresolved { errors, .. }) => {
+            // What no person can set right is worded as the error that it is.
+            Err(Error::Unresolved { errors, .. })
+                if matches!(use_, OwnValues::Alone(_))
+                    || errors
+                        .iter()
+                        .all(|it| it.code() == Code::UnresolvedVariable) =>
+            {
                 let fields = errors.iter().map(|error| error.to_string());
                 let fields: Vec<_> = fields.collect();
                 Err(self.to_set(server, &fields.join("; "), &use_))
@@ -225,7 +231,9 @@ impl Team {
     }
 
     fn to_set(&self, server: &str, fields: &str, use_: &OwnValues) -> Obstacle {
-        let mut message = format!("`{}` needs variables of yours: {fields}", printable(server));
+        let server = printable(server);
+        let mut message =
+            format!("`{server}` cannot be used with the variables as they are: {fields}");
         if let OwnValues::Alone(name) = use_ {
             let name = printable(name);
             let why = format!(
@@ -328,7 +336,7 @@ fn check_programs(
         "`{}` runs a program on the gateway, and no admin approved that program for people",
         printable(server)
     );
-    let site = plugin.declaration_site(server);
+    let site = plugin.declaration_site(server).without_path();
     let grant = site.word("keyway trust grant SERVER --for-people");
     let hint = format!("an admin can look at it and approve it: {grant}");
     Err(ServerProblem::new(Code::Forbidden, message)
@@ -338,7 +346,7 @@ fn check_programs(
 
 fn not_approved(plugin: &Plugin, server: &str, question: &Question) -> Obstacle {
     let message = format!("no admin approved `{}` as it is now", printable(server));
-    let site = plugin.declaration_site(server);
+    let site = plugin.declaration_site(server).without_path();
     let digest = question.digest;
     // A program needs both, and one approval can be both.
     let grant = match question.confinement() {
@@ -365,8 +373,17 @@ impl From<ServerProblem> for Obstacle {
 
 impl From<Error> for Obstacle {
     fn from(error: Error) -> Self {
-        error.problem().into()
+        problem_for_person(&error).into()
     }
+}
+
+/// Words an error for a person of another machine: without places of this one, and without a hint that
+/// names some.
+pub(crate) fn problem_for_person(error: &Error) -> ServerProblem {
+    let mut problem = error.problem();
+    problem.source = None;
+    problem.hint = problem.hint.filter(|hint| !hint.contains(" --config "));
+    problem
 }
 
 impl From<StoreError> for Obstacle {

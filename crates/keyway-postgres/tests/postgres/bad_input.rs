@@ -1,5 +1,6 @@
 //! Databases and rows that must not be used: each is refused with its own error.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use keyway_postgres::{FileKey, Person, PostgresError, Replica, Settings};
@@ -99,6 +100,24 @@ fn database_that_is_not_there_is_named_as_such() {
     let away = Replica::open(&nowhere, Arc::new(database.key())).unwrap_err();
     assert!(matches!(away, PostgresError::Unreachable { .. }), "{away}");
     assert!(away.is_transient());
+    assert!(away.hint().unwrap().contains("start the database"));
+}
+
+#[test]
+fn a_key_file_that_is_missing_is_named_and_not_taken_for_the_password() {
+    let refused = FileKey::read(Path::new("/nowhere/wrapping.key")).unwrap_err();
+    assert_eq!(refused.to_string(), "cannot read `/nowhere/wrapping.key`");
+}
+
+/// Too long for a name (RFC 1035): no resolver is asked for it.
+#[test]
+fn a_host_that_nobody_knows_is_not_one_to_be_started() {
+    let database = Database::new(shared());
+    let address = format!("postgres://keyway@{}.invalid/keyway", "a".repeat(64));
+    let nowhere = Settings::new(&address).unwrap();
+    let away = Replica::open(&nowhere, Arc::new(database.key())).unwrap_err();
+    assert!(matches!(away, PostgresError::Unreachable { .. }), "{away}");
+    assert!(away.hint().unwrap().contains("check the host"), "{away}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn key_is_not_changed_while_a_running_replica_lacks_the_new_one() -> Result<(), 
     let before = database.sql("SELECT * FROM keyway.store");
     let replica = open_both(&database, [&new, &old]);
     let refused = replica.rekey().unwrap_err();
-    let said = "1 running gateways do not have the new wrapping key yet; nothing was changed";
+    let said = "1 running gateway does not have the new wrapping key yet; nothing was changed";
     assert_eq!(refused.to_string(), said);
     assert_eq!(database.sql("SELECT * FROM keyway.store"), before);
     // New people get a key that the other replica can open.

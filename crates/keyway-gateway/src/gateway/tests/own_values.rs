@@ -31,6 +31,9 @@ pub(super) struct House {
     shelf: Arc<Shelf>,
 }
 
+/// Makes stores for the people of a team that has a folder and a vault.
+pub(super) type MadeStores = fn(&Folder, VaultStores) -> Box<dyn TeamStores>;
+
 /// Says by which key it was called.
 fn answer(request: &Request) -> keyway_testkit::Answer {
     if request.path == "/signed" && request.header("authorization").is_none() {
@@ -68,7 +71,7 @@ impl House {
     }
 
     /// The same, whose people's stores are not all in the vault.
-    pub(super) fn keeping(stores: Option<fn(&Folder, VaultStores) -> Box<dyn TeamStores>>) -> Self {
+    pub(super) fn keeping(stores: Option<MadeStores>) -> Self {
         let (service, elsewhere) = (Destination::start(answer), Destination::start(answer));
         let folder = Folder::new()
             .file("p/.mcp.json", entries(&service, "X-Key").to_string())
@@ -466,11 +469,11 @@ async fn a_value_that_leads_elsewhere_is_used_only_once_its_person_agrees_and_wi
     assert!(!house.elsewhere.seen().is_empty());
     assert!(!sent(&house.elsewhere).contains("key-for-all"));
     // What one person agreed to does not lead other people there.
-    let before = house.elsewhere.seen().len();
     house
         .call_until("amy", "moved", "called with key-for-all")
         .await;
-    assert_eq!(house.elsewhere.seen().len(), before);
+    // Sessions that ada began before may connect there meanwhile.
+    assert!(!sent(&house.elsewhere).contains("key-for-all"));
 }
 
 #[tokio::test]
@@ -511,6 +514,29 @@ async fn a_program_is_refused_unless_an_admin_approved_it_for_people() {
         "{told}"
     );
     assert!(told.contains("--for-people"), "{told}");
+    // Whose machine has no such paths.
+    let place = house.folder.path().to_string_lossy().into_owned();
+    assert!(!told.contains(&place), "{told}");
+}
+
+#[tokio::test]
+async fn a_person_is_told_of_variables_only_where_they_help_and_of_no_path_of_the_gateway() {
+    let house = House::new();
+    let place = house.folder.path().to_string_lossy().into_owned();
+    house.approve("keyed");
+    let told = house.call("ada", "keyed").await;
+    assert!(told.contains("with the variables as they are"), "{told}");
+    assert!(!told.contains(&place), "{told}");
+    // An entry that no value can set right.
+    let broken = json!({"mcpServers": {"keyed": {
+        "type": "http", "url": "ftp://service.example/mcp", "headers": {"X-Key": "${API_KEY}"},
+    }}});
+    house.folder.put("p/.mcp.json", broken.to_string());
+    house.approve("keyed");
+    house.call_until("ada", "keyed", "ftp").await;
+    let told = house.call("ada", "keyed").await;
+    assert!(!told.contains("variables as they are"), "{told}");
+    assert!(!told.contains(&place), "{told}");
 }
 
 /// Threats E7 and E8 by a person of the team: what is approved as a name alone must not be filled in
