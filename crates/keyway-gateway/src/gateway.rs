@@ -87,15 +87,18 @@ use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
-use keyway_people::TokenError;
+use keyway_people::{Person, TokenError};
 use keyway_policy::{Policies, TokenReader, TokenUses};
+
+/// Has the session of a person end that runs a program and is idle; says whether there was one.
+pub(crate) type RoomMaker = Box<dyn Fn(&Person) -> bool + Send + Sync>;
 
 /// The gateway.
 #[derive(Debug)]
 pub struct Gateway {
     router: Arc<Router>,
     tokens: TokenTable,
-    sessions: SessionStore,
+    sessions: Arc<SessionStore>,
     metrics: Metrics,
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
@@ -118,7 +121,7 @@ impl Gateway {
         Self {
             router: Arc::new(Router::new(servers, info)),
             tokens: TokenTable::new(tokens),
-            sessions: SessionStore::default(),
+            sessions: Arc::default(),
             metrics: Metrics::default(),
             activity: Arc::default(),
             dashboard: None,
@@ -214,6 +217,16 @@ impl Gateway {
             consents.show_own_pages();
         }
         self
+    }
+
+    /// Returns what has an idle session of a person end, so that a new program of theirs has a place.
+    pub(crate) fn room_maker(&self) -> RoomMaker {
+        // Neither is kept by it: the servers hold on to it, and both hold on to the servers.
+        let (sessions, router) = (Arc::downgrade(&self.sessions), Arc::downgrade(&self.router));
+        Box::new(move |person| {
+            let both = sessions.upgrade().zip(router.upgrade());
+            both.is_some_and(|(sessions, router)| sessions.give_way(person, &router.closing))
+        })
     }
 
     /// Answers hosts of the same user on the private socket as well.

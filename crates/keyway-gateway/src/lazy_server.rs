@@ -563,6 +563,10 @@ impl Upstream for LazyServer {
         Box::pin(self.do_for(person, action))
     }
 
+    fn runs_program_of(&self, person: &Person) -> bool {
+        self.has_program_of(person)
+    }
+
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {
         self.hosts.direct.as_ref()?;
         let plan = self.plugin().plan(&self.server).ok()?;

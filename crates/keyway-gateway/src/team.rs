@@ -145,9 +145,11 @@ impl Team {
         self.0.stores.variables(Some(person))
     }
 
-    /// Takes a place for a program of a person.
-    pub(crate) fn place(&self, person: &Person) -> Result<ProgramPlace, ServerProblem> {
-        self.0.programs.take(person)
+    /// Takes a place for a program of a person; at their limit a session of theirs may give way.
+    ///
+    /// Cancel safety: cancel safe; a session may have ended.
+    pub(crate) async fn place(&self, person: &Person) -> Result<ProgramPlace, ServerProblem> {
+        self.0.programs.take(person).await
     }
 
     /// Says whether the sign-ins of people are not in the stores of the host.
@@ -172,6 +174,9 @@ pub fn with_people(
     host: &Host,
     team: Option<&Team>,
 ) -> Result<Gateway, IssuerError> {
+    if let Some(team) = team {
+        team.0.programs.make_room_by(gateway.room_maker());
+    }
     let people = People::of(&host.settings().gateway, host.http())?.map(Arc::new);
     let store = host.accounts().map(|accounts| accounts.one_time_store());
     Ok(match (people, store) {

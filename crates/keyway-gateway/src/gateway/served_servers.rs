@@ -209,6 +209,12 @@ pub trait Upstream: Connector {
         Box::pin(std::future::ready(Ok(false)))
     }
 
+    /// Says whether a program of the server runs for a person now. Must not block.
+    fn runs_program_of(&self, person: &Person) -> bool {
+        let _ = person;
+        false
+    }
+
     /// Returns what a connection would depend on; `None` if there can be none. May block.
     fn fingerprint(&self, _key: &FingerprintKey) -> Option<ConnectionFingerprint> {
         None

@@ -5,6 +5,7 @@
 //!             insert              drop_stale: the entry is gone ──► finish, then closed
 //!  (client) ─────────► stored ──┤ close_expired: token revoked, idle or over ──► closed
 //!                       │   ▲   ├ insert of another at the limit: idle for longest ──► closed
+//!                       │   ▲   ├ a program of its person at their limit: the same ──► closed
 //!                       │   ▲   └ to_migrate: the server object was replaced
 //!                       └───┴── migrated to another upstream connection
 //! ```
@@ -16,6 +17,7 @@
 use http::StatusCode;
 use keyway::settings::LimitSettings;
 use keyway::store::seal::Context;
+use keyway_people::Person;
 use keyway_secret::Secret;
 use keyway_transport::Reply;
 use std::collections::{HashMap, VecDeque};
@@ -136,6 +138,26 @@ impl SessionStore {
             .sessions
             .insert(id.expose().as_str().into(), session);
         Some(id)
+    }
+
+    /// Ends the session of a person that runs a program and has been idle for longest; says whether there
+    /// was one. Of sessions with several servers it is not known whose program they run: they come last.
+    pub(super) fn give_way(&self, person: &Person, closing: &ClosingTasks) -> bool {
+        let owner = Shortage::Owner(PrincipalId::Person(person.digest()));
+        let mut entries = self.lock();
+        let runs = |route: &Route| {
+            let mut servers = route.servers().iter();
+            servers.any(|server| server.upstream.runs_program_of(person))
+        };
+        let found = entries
+            .longest_idle_of(&owner, |route| route.only().is_some() && runs(route))
+            .or_else(|| entries.longest_idle_of(&owner, runs));
+        let Some(evicted) = found.and_then(|id| entries.sessions.remove(&id)) else {
+            return false;
+        };
+        drop(entries);
+        closing.spawn(async move { evicted.kind.close().await });
+        true
     }
 
     /// Finds a Streamable HTTP session; only for its own principal and route.
@@ -340,12 +362,24 @@ impl Entries {
     /// Returns the session that nothing has used for longest. One with a request under way or an
     /// open stream is not idle; an HTTP+SSE session is its stream, and never idle.
     fn longest_idle(&self, shortage: &Shortage) -> Option<Box<str>> {
+        self.longest_idle_of(shortage, |_| true)
+    }
+
+    /// The same among those to certain routes.
+    fn longest_idle_of(
+        &self,
+        shortage: &Shortage,
+        is_route: impl Fn(&Route) -> bool,
+    ) -> Option<Box<str>> {
         let is_meant = |session: &StoredSession| match shortage {
             Shortage::Owner(owner) => session.owner == *owner,
             Shortage::Server(route) => session.route == *route,
             Shortage::All => true,
         };
-        let sessions = self.sessions.iter().filter(|(_, it)| is_meant(it));
+        let sessions = self
+            .sessions
+            .iter()
+            .filter(|(_, it)| is_meant(it) && is_route(&it.route));
         let idle = sessions.filter_map(|(id, session)| match &session.kind {
             SessionKind::Streamable(client) => {
                 let connection = client.connection();

@@ -192,6 +192,10 @@ impl Upstream for Echo {
         self.connect()
     }
 
+    fn runs_program_of(&self, person: &Person) -> bool {
+        person.subject() == "ada"
+    }
+
     fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         self.heard.lock().unwrap().push("opened".to_owned());
         let (sender, events) = queue(16);

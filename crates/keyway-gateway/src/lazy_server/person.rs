@@ -70,7 +70,10 @@ impl LazyServer {
         let own = self.own(person).await.map_err(|it| it.problem)?;
         let own = pinned(own, pin);
         let place = self.options.team.as_ref().filter(|_| runs_program(&own));
-        let place = place.map(|team| team.place(person)).transpose()?;
+        let place = match place {
+            Some(team) => Some(team.place(person).await?),
+            None => None,
+        };
         // Before the connection is made: a sign-out meanwhile is heard.
         let team = self.options.team.as_ref();
         let feeds = team.map(|team| team.connection_feeds(person, &own));
@@ -120,6 +123,11 @@ impl LazyServer {
         let facts = self.options.process_facts.iter();
         let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
         Some(*own.fingerprint(&facts, key).as_bytes())
+    }
+
+    /// Says whether a program of this server may run for a person now.
+    pub(super) fn has_program_of(&self, person: &Person) -> bool {
+        self.people.has_program_of(person)
     }
 
     /// Ends connections of people of which something has changed. Blocks while they are planned again.

@@ -33,6 +33,8 @@ struct OpenConnection {
     state: ConnectionState,
     link: Weak<PersonLink>,
     feeds: Vec<Box<dyn ChangeFeed>>,
+    /// Whether it holds the place of a program.
+    runs_program: bool,
     /// Set while the store does not say whether there is a sign-in: it is asked again.
     is_in_doubt: bool,
 }
@@ -94,6 +96,7 @@ impl PeopleConnections {
             watch,
             ..
         } = connection;
+        let runs_program = place.is_some();
         let link = Arc::new(PersonLink {
             inner: Mutex::new(Some(link)),
             _place: place,
@@ -104,6 +107,7 @@ impl PeopleConnections {
             state,
             link: Arc::downgrade(&link),
             feeds,
+            runs_program,
             is_in_doubt: false,
         });
         let mut held = Connection::new(link, events);
@@ -156,6 +160,14 @@ impl PeopleConnections {
         for link in ended {
             link.end();
         }
+    }
+
+    /// Says whether a program runs for a person.
+    pub(crate) fn has_program_of(&self, person: &Person) -> bool {
+        let is_theirs = |it: &OpenConnection| {
+            it.runs_program && it.link.strong_count() > 0 && it.person == *person
+        };
+        self.open().iter().any(is_theirs)
     }
 
     fn plans(&self) -> MutexGuard<'_, Plans> {

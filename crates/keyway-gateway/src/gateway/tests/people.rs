@@ -393,3 +393,40 @@ async fn sessions_of_a_person_end_some_time_after_the_last_token() {
     people.verify(&early).await.unwrap();
     assert!(passes(19 * 60));
 }
+
+/// What a client that crashed left open must not keep its person from starting another program.
+#[tokio::test]
+async fn the_longest_idle_session_of_a_person_gives_way_to_a_program_of_theirs() {
+    let idp = Arc::new(Idp::new());
+    let running = start(&idp);
+    let (ada, bob) = (idp.token("ada", json!({})), idp.token("bob", json!({})));
+    let path = "/mcp/a/one";
+    let session = async |token: &str| {
+        let client = running.client().await.host("gateway.example");
+        let begun = client.token(token).post(path, HELLO).await;
+        begun.header("mcp-session-id").expect("a session")
+    };
+    let client = async |token: &str, session: &str| {
+        let client = running.client().await.host("gateway.example");
+        client.token(token).with("Mcp-Session-Id", session)
+    };
+    let status = async |token: &str, session: &str| {
+        let client = client(token, session).await;
+        client.post(path, PING).await.status
+    };
+    let (read, left, of_bob) = (
+        session(&ada).await,
+        session(&ada).await,
+        session(&bob).await,
+    );
+    let _stream = client(&ada, &read).await.listen(path).await;
+    assert_eq!(status(&ada, &left).await, 200);
+    let make_room = running.gateway.room_maker();
+    let person = |name| Person::new(ISSUER, name).unwrap();
+    assert!(!make_room(&person("bob")), "no program runs for him");
+    assert!(make_room(&person("ada")));
+    assert!(!make_room(&person("ada")), "a stream is not idle");
+    assert_eq!(status(&ada, &left).await, 404);
+    assert_eq!(status(&ada, &read).await, 200);
+    assert_eq!(status(&bob, &of_bob).await, 200);
+}
