@@ -33,6 +33,7 @@ mod person_page;
 mod principal;
 mod readiness;
 mod reply;
+mod room_maker;
 mod router;
 mod routes;
 mod sealed_session;
@@ -70,6 +71,7 @@ pub use self::person_page::{PersonEntry, PersonNeed, PersonVariable, SetBy};
 use self::principal::{PersonPrincipal, Principal, PrincipalId, TokenTable, bearer};
 use self::readiness::Readiness;
 use self::reply::{SESSION_ID, VERSION};
+pub(crate) use self::room_maker::RoomMaker;
 use self::router::Router;
 use self::routes::{NoRoute, Route};
 pub use self::sealed_session::SessionKey;
@@ -87,11 +89,8 @@ use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::tool_memory::ToolMemory;
 use keyway_mcp::version::{ClientEra, MODERN};
-use keyway_people::{Person, TokenError};
+use keyway_people::TokenError;
 use keyway_policy::{Policies, TokenReader, TokenUses};
-
-/// Has the session of a person end that runs a program and is idle; says whether there was one.
-pub(crate) type RoomMaker = Box<dyn Fn(&Person) -> bool + Send + Sync>;
 
 /// The gateway.
 #[derive(Debug)]
@@ -217,16 +216,6 @@ impl Gateway {
             consents.show_own_pages();
         }
         self
-    }
-
-    /// Returns what has an idle session of a person end, so that a new program of theirs has a place.
-    pub(crate) fn room_maker(&self) -> RoomMaker {
-        // Neither is kept by it: the servers hold on to it, and both hold on to the servers.
-        let (sessions, router) = (Arc::downgrade(&self.sessions), Arc::downgrade(&self.router));
-        Box::new(move |person| {
-            let both = sessions.upgrade().zip(router.upgrade());
-            both.is_some_and(|(sessions, router)| sessions.give_way(person, &router.closing))
-        })
     }
 
     /// Answers hosts of the same user on the private socket as well.
