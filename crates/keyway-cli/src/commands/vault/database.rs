@@ -25,7 +25,7 @@ pub(super) struct MigrateArgs {
     /// Whose sign-ins they become, by issuer and subject; those of the tenant without it
     #[arg(long, num_args = 2, value_names = ["ISSUER", "SUBJECT"])]
     person: Option<Vec<String>>,
-    /// Let them become those of the tenant although the gateway lets people in, who do not get them
+    /// Give them to the tenant although the gateway lets people in, who do not get them
     #[arg(long, conflicts_with = "person")]
     for_all: bool,
     #[command(flatten)]
