@@ -174,3 +174,24 @@ const CODE_VARIABLES: &[&str] = &[
     "ZDOTDIR",
     "_JAVA_OPTIONS",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::decides_about_code;
+
+    #[test]
+    fn e07_what_leads_code_or_requests_elsewhere_is_told_from_other_variables() {
+        for name in [
+            "NODE_OPTIONS",
+            "ld_preload",
+            "PATH",
+            "HTTPS_PROXY",
+            "SSLKEYLOGFILE",
+        ] {
+            assert!(decides_about_code(name), "{name}");
+        }
+        for name in ["MODE", "MY_PATH", "PATHS", "API_TOKEN"] {
+            assert!(!decides_about_code(name), "{name}");
+        }
+    }
+}

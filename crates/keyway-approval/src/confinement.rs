@@ -174,3 +174,24 @@ impl Protection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_the_settings_is_read_as_itself_and_no_other_word() {
+        for word in SandboxProfile::WORDS {
+            let read = SandboxProfile::from_word(word);
+            assert_eq!(read.map(SandboxProfile::as_str), Some(*word));
+        }
+        for word in SandboxMechanism::WORDS {
+            let read = SandboxMechanism::from_word(word);
+            assert_eq!(read.map(SandboxMechanism::as_str), Some(*word));
+        }
+        for word in ["", "Hide", "strict"] {
+            assert_eq!(SandboxProfile::from_word(word), None, "{word}");
+            assert_eq!(SandboxMechanism::from_word(word), None, "{word}");
+        }
+    }
+}

@@ -88,9 +88,10 @@ const CODE_EXTENSIONS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::path::Path;
 
-    use super::{is_env_file, is_plain};
+    use super::{is_env_file, is_plain, without_plain};
 
     #[test]
     fn e05_a_script_is_not_an_env_file_whatever_it_begins_with() {
@@ -100,6 +101,22 @@ mod tests {
         for name in ["x.env", ".env.sh", ".env.local.js", ".env.PY", ".env.mjs"] {
             assert!(!is_env_file(Path::new(name)), "{name}");
         }
+    }
+
+    /// Then all of it counts, as of any other file.
+    #[test]
+    fn a_file_of_more_than_a_mebibyte_is_not_taken_for_an_env_file() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all("A=1\n".repeat(1 << 18).as_bytes()).unwrap();
+        let plain = without_plain(file.path());
+        assert!(plain.is_some());
+        file.write_all(b"\n").unwrap();
+        assert!(without_plain(file.path()).is_none());
+        let other = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(without_plain(other.path()), plain, "no line of it counts");
+        file.as_file().set_len(0).unwrap();
+        file.write_all(b"run()").unwrap();
+        assert_ne!(without_plain(file.path()), plain);
     }
 
     #[test]

@@ -313,13 +313,28 @@ mod tests {
                 "npx mcp-remote https://h.example --header 'Authorization: Bearer LITERAL' x",
                 "npx mcp-remote https://h.example --header 'Authorization: Bearer …' x",
             ),
+            (
+                "run --header 'Authorization: LITERAL' LITERAL",
+                "run --header 'Authorization: …' LITERAL",
+            ),
         ] {
-            let text = text.replace("LITERAL", &token());
-            assert_eq!(hide_in_command(&text, &HashSet::new()), shown);
+            let filled = |text: &str| text.replace("LITERAL", &token());
+            let hidden = hide_in_command(&filled(text), &HashSet::new());
+            assert_eq!(hidden, filled(shown));
         }
-        let address = "https://h.example ('https://u:p$ss@h.example/mcp?api.key=p4!s&x=${V}')";
-        let shown = "https://h.example ('https://…@h.example/mcp?api.key=…&x=${V}')";
-        assert_eq!(hide_in_address(address), shown);
+        for (address, shown) in [
+            (
+                "https://h.example ('https://u:p$ss@h.example/mcp?api.key=p4!s&x=${V}')",
+                "https://h.example ('https://…@h.example/mcp?api.key=…&x=${V}')",
+            ),
+            (
+                "https://h.example/?x=1&key=${V}z",
+                "https://h.example/?x=1&key=…",
+            ),
+            ("${BASE}/x?key=z token=z", "${BASE}/x?key=… token=z"),
+        ] {
+            assert_eq!(hide_in_address(address), shown);
+        }
     }
 
     #[test]
@@ -348,6 +363,15 @@ mod tests {
             "run --token lib/x7k2m9q4w8e1r5t3z",
             "uvx --from git+https://x7k2m9q4w8e1r5t3z.example/y7f3a9c2e5b8d1x4 y",
             "node lib/x7k2m9q4w8e1r5t3z.js",
+            "run --token 'x7k2m9q4w8e1r5t3z y'",
+            "run --token -x7k2m9q4w8e1r5t3z",
+            "run --token production",
+            "run token x7k2m9q4w8e1r5t3z",
+            "run mode=x7k2m9q4w8e1r5t3z",
+            "run alias.token=x7k2m9q4w8e1r5t3z",
+            "run --password-file=x7k2m9q4w8e1r5t3z",
+            "java -Dapi-token=x7k2m9q4w8e1r5t3z",
+            "run https://x$IFS@h.example",
         ] {
             assert_eq!(hide_in_command(text, &HashSet::new()), text);
         }
@@ -390,12 +414,22 @@ mod tests {
             ("API_KEY", format!("x; {token} y")),
             ("API_KEY", format!("lib/{token}")),
             ("API_KEY", format!("{token}.evil.example")),
+            ("PLAIN", format!("x; {vendors}")),
             ("NODE_OPTIONS", vendors.clone()),
             ("API_TOKEN_FILE", token.clone()),
             ("API_BASE_URL", format!("https://{token}.example/v1")),
         ] {
             assert!(!is_credential_value(name, &value), "{name}={value}");
         }
+    }
+
+    /// By the words of headers, and by those of settings.
+    #[test]
+    fn p0_a_variable_is_known_to_be_secret_by_its_name() {
+        for name in ["API_TOKEN", "AWS_ACCESS_KEY_ID", "DB_PASSWD"] {
+            assert!(is_secret_variable(name), "{name}");
+        }
+        assert!(!is_secret_variable("REGION"));
     }
 
     /// A program may be given the name of a token.

@@ -8,7 +8,7 @@ mod decisions;
 mod paths;
 mod shared;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Mutex;
@@ -31,6 +31,8 @@ struct Place {
     home: Option<PathBuf>,
     person: Vec<(String, String)>,
     plugin: Vec<(String, String)>,
+    /// What the plugin's files say where the person gave no value.
+    defaults: BTreeMap<String, String>,
     project: PathBuf,
     confinement: Confinement,
     store: MemoryStore,
@@ -110,6 +112,7 @@ impl Place {
             home: None,
             person: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             plugin: Vec::new(),
+            defaults: BTreeMap::new(),
             project: "/project".into(),
             confinement: Confinement::default(),
             store: MemoryStore::default(),
@@ -169,6 +172,7 @@ impl Place {
             plugin_data: self.folder.path().canonicalize().unwrap().join("data"),
             project_dir: self.project.clone(),
             program_folders: self.folder.path().canonicalize().unwrap().join("programs"),
+            defaults: self.defaults.clone(),
             ..HostVariables::default()
         };
         let pairs = |pairs: &[(String, String)]| Variables::from_pairs(pairs.iter().cloned());
@@ -346,6 +350,29 @@ fn e05_whatever_decides_what_runs_asks_again() {
             |place| place.file("helper.sh", "1"),
             |place| place.file("library.sh", "1"),
         ),
+        // A package's own folder is no plugin's; what configures its runner there counts.
+        (
+            r#""command": "npx", "args": ["-y", "server"]"#,
+            |_| {},
+            |place| place.file("../programs/.npmrc", "registry=http://127.0.0.1:9/"),
+        ),
+        (
+            r#""command": "sh", "args": ["run.sh"]"#,
+            |place| place.file("lib/tool", "1"),
+            |place| {
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+                std::fs::set_permissions(place.at("lib/tool"), mode).unwrap();
+            },
+        ),
+        // A link into what is left out of the tree.
+        (
+            r#""command": "sh", "args": ["run.sh"]"#,
+            |place| {
+                place.file("keyway/x.sh", "1");
+                std::os::unix::fs::symlink("keyway/x.sh", place.at("x.sh")).unwrap();
+            },
+            |place| place.file("keyway/x.sh", "2"),
+        ),
         (
             r#""command": "sh", "args": ["run.sh"]"#,
             |_| {},
@@ -378,8 +405,10 @@ fn e05_a_program_outside_that_changed_is_named_where_it_counts() {
         file.write_all(text.as_bytes()).unwrap();
     };
     write("1");
+    place.file("../data/settings.json", "{}");
     let entry = format!(
-        r#""command": "tool", "env": {{"PATH": "{}:/usr/bin"}}"#,
+        r#""command": "tool", "args": ["${{HOST_PLUGIN_DATA}}/settings.json"],
+           "env": {{"PATH": "{}:/usr/bin"}}"#,
         outside.display()
     );
     place.approve(&entry);
@@ -412,6 +441,21 @@ fn e07_a_page_that_fills_the_screen_says_how_much_there_is_to_read() {
         last.contains("rows, and 1 lines of it are marked"),
         "{last}"
     );
+    let rows = |values: &[String]| {
+        let mut question = short.clone();
+        question.source = "/plugin".into();
+        let facts = values.iter();
+        question.facts = facts
+            .map(|it| Fact::new(FactKind::Files, "", it.as_str()))
+            .collect();
+        let page = Question::page(&[question]);
+        let (_, note) = page.split_once("The above takes ")?;
+        note.split(' ').next()?.parse::<usize>().ok()
+    };
+    let mut values = vec!["x".to_owned(); 98];
+    assert_eq!(rows(&values), None, "with its heading and the digest 100");
+    values.push("x".repeat(200));
+    assert_eq!(rows(&values), Some(103), "a long line takes several");
 }
 
 /// A terminal shows twenty files and says how the others are listed; nothing is left out there.
@@ -916,6 +960,7 @@ fn a_plugin_in_the_home_folder_covers_what_it_names() {
     );
     place.file("run.sh", "2");
     assert!(!place.is_approved(fields));
+    assert_eq!(place.changes(fields), ["~ run.sh (changed)"]);
 }
 
 #[test]

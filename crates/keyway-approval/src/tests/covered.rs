@@ -86,6 +86,7 @@ fn e05_the_plugins_files_count_for_every_program_and_helper() {
         r#""command": "npx", "args": ["-y", "tool", "../plugin/srv.js"]"#,
         r#""command": "npx", "args": ["-y", "tool"], "env": {"X": "${HOST_PLUGIN_ROOT}/srv.js"}"#,
         r#""command": "npx", "args": ["-y", "tool"], "cwd": ".""#,
+        r#""command": "npx", "args": ["-y", "tool"], "cwd": "sub""#,
     ] {
         let place = Place::new();
         place.file("srv.js", "1");
@@ -103,6 +104,7 @@ fn e05_links_that_differ_by_process_or_lead_nowhere_are_named() {
         "/proc/self/cwd/../code/x.js",
         "/proc/self/fd/7",
         "/dev/fd/7",
+        "/dev/zero",
         "/nowhere/x.js",
         ".git/x.js",
     ] {
@@ -167,6 +169,10 @@ fn e05_pipes_and_sockets_count_by_name_and_kind() {
     std::fs::remove_file(&pipe).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(&pipe).unwrap();
     assert!(!place.is_approved(fields), "a socket");
+    assert!(
+        !place.ask(fields).files.is_partial(),
+        "nothing runs from it"
+    );
 }
 
 /// Threat E6: values of the plugin's own file count wherever a program gets them, a credential's
@@ -377,6 +383,59 @@ fn p0_of_values_in_a_chosen_file_those_are_shown_that_decide() {
         !text.contains("summer") && text.contains("look at it"),
         "{text}"
     );
+}
+
+#[test]
+fn p0_a_value_of_a_chosen_file_is_shown_only_where_it_decides() {
+    let mut place = Place::new();
+    place.plugin("V", "the-value");
+    let remote = r#""type": "http", "url": "https://h.example/""#;
+    for (fields, is_shown) in [
+        (
+            r#""command": "prog", "env": {"MODE": "${V}"}"#.to_owned(),
+            false,
+        ),
+        (
+            r#""command": "prog", "env": {"NODE_OPTIONS": "${V}"}"#.to_owned(),
+            true,
+        ),
+        (
+            r#""command": "prog", "env": {"HTTPS_PROXY": "${V}"}"#.to_owned(),
+            true,
+        ),
+        (
+            r#""command": "prog", "env": {"PASSWORD_COMMAND": "${V}"}"#.to_owned(),
+            true,
+        ),
+        (
+            r#""command": "sh", "args": ["-c", "$MODE"], "env": {"MODE": "${V}"}"#.to_owned(),
+            true,
+        ),
+        (
+            format!(r#"{remote}, "oauth": {{"clientId": "${{V}}"}}"#),
+            true,
+        ),
+        (
+            format!(r#"{remote}, "oauth": {{"clientId": "c", "clientSecret": "${{V}}"}}"#),
+            false,
+        ),
+    ] {
+        let text = place.ask(&fields).to_string();
+        assert_eq!(text.contains("the-value"), is_shown, "{text}");
+    }
+}
+
+/// It is the plugin's own, so that nothing of the person's is in it.
+#[test]
+fn a_value_that_stands_for_one_the_person_did_not_give_counts_and_is_shown() {
+    let mut place = Place::new();
+    let fields = r#""command": "prog", "env": {"MODE": "${V}"}"#;
+    place.defaults.insert("V".to_owned(), "fast".to_owned());
+    let text = place.ask(fields).to_string();
+    assert!(text.contains("${V} is fast,"), "{text}");
+    place.approve(fields);
+    place.defaults.insert("V".to_owned(), "slow".to_owned());
+    assert!(!place.is_approved(fields));
 }
 
 #[test]

@@ -46,6 +46,149 @@ fn an_entry_runs_a_program_of_its_own_or_a_helper() {
     }
 }
 
+#[test]
+fn only_the_words_for_it_agree_to_a_question() {
+    for (text, answer) in [
+        ("y", Answer::Yes),
+        (" Yes\n", Answer::Yes),
+        ("c", Answer::Confined),
+        ("confined", Answer::Confined),
+        ("n", Answer::No),
+        ("", Answer::No),
+        ("yess", Answer::No),
+    ] {
+        assert_eq!(Answer::from_text(text), answer, "{text}");
+    }
+}
+
+#[test]
+fn an_entry_names_the_variables_that_it_sends_once_each_and_none_of_the_hosts() {
+    let place = Place::new();
+    let fields = r#""type": "http", "url": "https://h.example/",
+                    "headers": {"X-A": "${A} ${B} ${A} ${HOST_PROJECT_DIR}"}"#;
+    let sent = place.ask(fields).facts.into_iter();
+    let sent = sent.filter(|fact| fact.kind == FactKind::Sends);
+    assert_eq!(sent.map(|fact| fact.name).collect::<Vec<_>>(), ["A", "B"]);
+}
+
+#[test]
+fn an_address_with_variables_that_are_not_set_is_shown_as_far_as_it_is_known() {
+    let place = Place::new();
+    for (url, origin) in [
+        ("https://h.example:443/${A}?x=1", "https://h.example"),
+        ("https://${A}.h.example/x?y=1", "https://${A}.h.example/x"),
+    ] {
+        let fields = format!(r#""type": "http", "url": "{url}""#);
+        let fact = fact(&place, &fields, FactKind::Reaches);
+        assert_eq!(fact.value, origin, "{url}");
+    }
+}
+
+#[test]
+fn of_a_sign_in_the_secret_is_masked_and_each_origin_that_varies_is_named() {
+    let mut place = Place::new();
+    place.person("TENANT", "one");
+    let fields = |endpoint: &str| {
+        format!(
+            r#""type": "http", "url": "https://h.example/mcp",
+               "oauth": {{"clientId": "the-client", "clientSecret": "the-secret-of-it",
+                         {endpoint}}}"#
+        )
+    };
+    let literal = r#""authorizationUrl": "https://a.example/a", "tokenUrl": "https://b.example/t""#;
+    let literal = place.ask(&fields(literal)).to_string();
+    assert!(literal.contains("clientId = the-client\n"), "{literal}");
+    assert!(!literal.contains("secret-of-it"), "{literal}");
+    assert_eq!(literal.matches("  reaches ").count(), 1, "{literal}");
+    let varies = fields(r#""authServerMetadataUrl": "https://${TENANT}.a.example/m""#);
+    let text = place.ask(&varies).to_string();
+    assert!(
+        text.contains("  reaches   https://one.a.example ("),
+        "{text}"
+    );
+    // A value of the person's own: one stands beside the other.
+    place.approve(&varies);
+    place.person("TENANT", "two");
+    place.approve(&varies);
+    place.person("TENANT", "one");
+    assert!(place.is_approved(&varies), "{:?}", place.changes(&varies));
+}
+
+#[test]
+fn an_approval_says_how_many_files_beside_a_package_it_is_over() {
+    let place = Place::new();
+    for name in ["one", "two"] {
+        place.file(&format!("../data/{name}"), "1");
+    }
+    for (words, said) in [
+        ("", None),
+        (
+            r#", "${HOST_PLUGIN_DATA}/one""#,
+            Some("the file that it names"),
+        ),
+        (
+            r#", "${HOST_PLUGIN_DATA}/one", "${HOST_PLUGIN_DATA}/two""#,
+            Some("the 2 files that it names"),
+        ),
+    ] {
+        let fields = format!(r#""command": "npx", "args": ["-y", "server"{words}]"#);
+        assert_eq!(place.ask(&fields).files.coverage().as_deref(), said);
+    }
+}
+
+#[test]
+fn the_fingerprint_of_files_is_another_once_one_of_them_is() {
+    let place = Place::new();
+    let fingerprint = |text: &str| {
+        place.file("run.sh", text);
+        let question = place.ask(r#""command": "sh", "args": ["run.sh"]"#);
+        question.files.fingerprint()
+    };
+    let first = fingerprint("1");
+    assert_ne!(fingerprint("2"), first);
+    assert_eq!(fingerprint("1"), first);
+}
+
+#[test]
+fn a_link_in_the_plugin_to_a_script_outside_is_named_when_that_changes() {
+    let place = Place::new();
+    let outside = place.folder.path().join("script");
+    std::fs::write(&outside, "1").unwrap();
+    std::os::unix::fs::symlink(&outside, place.at("run.sh")).unwrap();
+    let question = place.ask(r#""command": "sh", "args": ["run.sh"]"#);
+    std::fs::write(&outside, "2").unwrap();
+    assert_eq!(question.files.verify_named(), Err("run.sh".to_owned()));
+}
+
+#[test]
+fn a_grant_is_kept_with_where_it_led_when_it_was_asked_about() {
+    let mut place = Place::new();
+    let all = place.folder.path().canonicalize().unwrap();
+    for name in ["one", "two"] {
+        std::fs::create_dir(all.join(name)).unwrap();
+    }
+    let [link, two, none] = ["link", "two", "none"].map(|name| all.join(name));
+    std::os::unix::fs::symlink(all.join("one"), &link).unwrap();
+    place.confinement.profile = SandboxProfile::Confine;
+    place.confinement.grants = vec![link.clone(), none];
+    place.confinement.read_only_grants = vec![two.clone()];
+    let question = place.ask(r#""command": "node""#);
+    std::fs::remove_file(&link).unwrap();
+    let confinement = question.confinement().unwrap();
+    let seen = confinement.seen_grants().unwrap().iter();
+    let seen: Vec<_> = seen.map(|it| (it.path.clone(), it.real.clone())).collect();
+    assert_eq!(
+        seen,
+        [(link.clone(), all.join("one")), (two.clone(), two.clone())]
+    );
+    assert_eq!(confinement.target(&link), Some(all.join("one")));
+    assert_eq!(confinement.target(&two), Some(two));
+    assert!(
+        place.confinement.seen_grants().is_none(),
+        "nothing was asked"
+    );
+}
+
 /// A value that the person fills in stands beside others of it; what the plugin fills in does not.
 #[test]
 fn a_folder_or_file_is_the_persons_only_where_the_person_sets_a_part_of_it() {
@@ -246,4 +389,24 @@ fn what_was_never_approved_cannot_be_taken_back() {
     assert_eq!(other.revoke_all().unwrap(), 0, "it is of another profile");
     assert!(ledger.revoke(&place.root, "s").unwrap());
     assert!(!ledger.revoke(&place.root, "s").unwrap(), "it is gone");
+    assert_eq!(
+        format!("{ledger:?}"),
+        r#"Ledger { profile: "default", .. }"#
+    );
+}
+
+/// It named a plugin by its whole path.
+#[test]
+fn an_approval_that_an_earlier_version_wrote_is_found_and_taken_back() {
+    let place = Place::new();
+    let folders = Folders::below(place.folder.path().join("kw"));
+    let vault = Vault::open(&folders, KeySources::default()).unwrap();
+    let question = place.ask(r#""command": "node""#);
+    let before = Ledger::new(&vault, "default", None).unwrap();
+    before.approve(&yes(&question)).unwrap();
+    let home = place.folder.path().canonicalize().unwrap();
+    let now = Ledger::new(&vault, "default", Some(home)).unwrap();
+    assert!(now.find(&place.root, "s").unwrap().is_some());
+    assert!(now.revoke(&place.root, "s").unwrap());
+    assert!(before.find(&place.root, "s").unwrap().is_none());
 }

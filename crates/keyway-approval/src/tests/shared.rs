@@ -1,6 +1,5 @@
 //! Approvals that several gateways share, and those of one person beside them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keyway_store::{NamedValue, ValueStore};
