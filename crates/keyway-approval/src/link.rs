@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Where a path leads.
@@ -180,12 +180,18 @@ pub(crate) fn normal(path: &Path, root: &Path) -> PathBuf {
 /// Says whether only the superuser can change something. Through a device or a socket of its own
 /// nothing of the file system changes.
 pub(crate) fn is_superusers(metadata: &Metadata) -> bool {
-    let kind = metadata.file_type();
-    let is_device = kind.is_char_device() || kind.is_block_device() || kind.is_socket();
-    // The stores of Nix and Guix: their group adds to them, and replaces nothing.
-    let is_store = kind.is_dir() && metadata.mode() & 0o1002 == 0o1000;
-    let is_closed = metadata.mode() & 0o022 == 0 || is_store;
-    metadata.uid() == 0 && (is_closed || is_device || kind.is_symlink())
+    metadata.uid() == 0 && is_kept(metadata.mode())
+}
+
+/// Says whether only its owner can change what has such a mode.
+fn is_kept(mode: u32) -> bool {
+    let is_closed = mode & 0o022 == 0;
+    match mode & KIND {
+        SYMLINK | CHARACTER_DEVICE | BLOCK_DEVICE | SOCKET => true,
+        // The stores of Nix and Guix: their group adds to them, and replaces nothing.
+        FOLDER => is_closed || mode & 0o1002 == 0o1000,
+        _ => is_closed,
+    }
 }
 
 /// The same where we are not: an upgrade of the system needs no new approval.
@@ -202,6 +208,13 @@ fn reversed(path: &Path) -> Vec<PathBuf> {
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
+/// Which bits of a mode say what it is of, as POSIX has them.
+const KIND: u32 = 0o170_000;
+const SOCKET: u32 = 0o140_000;
+const SYMLINK: u32 = 0o120_000;
+const BLOCK_DEVICE: u32 = 0o060_000;
+const FOLDER: u32 = 0o040_000;
+const CHARACTER_DEVICE: u32 = 0o020_000;
 /// `/dev/fd` and the standard streams are links to the first.
 const OF_PROCESS: &[&str] = &["/proc", "/dev/fd"];
 /// As many as Linux follows.

@@ -160,6 +160,42 @@ fn a_link_is_loose_if_a_folder_on_the_way_could_change() {
     assert_ne!(before, after);
 }
 
+#[test]
+fn as_many_links_are_followed_as_the_system_follows() {
+    let (_folder, root) = fresh();
+    put(&root.join("0"), 0o600);
+    for link in 1..=41 {
+        symlink((link - 1).to_string(), root.join(link.to_string())).unwrap();
+    }
+    assert_eq!(resolved(FREE, &root, "40").path, root.join("0"));
+    let found = FREE.resolve(&root, Path::new("41"));
+    assert!(matches!(found, Target::OfProcess(_)), "{found:?}");
+}
+
+/// Threat E5: a mode by which others can write is a way to what runs.
+#[test]
+fn e05_what_others_than_its_owner_can_change_is_told_by_its_mode() {
+    for (mode, expected) in [
+        (0o100_755, true),
+        (0o100_775, false),
+        (0o100_757, false),
+        (0o101_775, false),
+        (0o040_755, true),
+        (0o040_775, false),
+        (0o040_777, false),
+        // The stores of Nix and Guix, and the folder of temporary files.
+        (0o041_775, true),
+        (0o041_777, false),
+        (0o010_666, false),
+        (0o020_666, true),
+        (0o060_660, true),
+        (0o140_777, true),
+        (0o120_777, true),
+    ] {
+        assert_eq!(is_kept(mode), expected, "{mode:o}");
+    }
+}
+
 /// Threat E5: what the superuser's folder holds may still be another's.
 #[test]
 fn e05_a_folder_is_kept_only_with_everything_below() {
