@@ -39,12 +39,17 @@ impl FileSystems {
 
     /// Says whether no other user can write a file, apart from the superuser.
     fn is_own(&self, metadata: &Metadata) -> bool {
-        let (owner, mode) = (metadata.uid(), metadata.mode());
+        let owner = metadata.uid();
         let is_ours = owner == 0 || owner == self.user;
-        // Where every user has a group of the same number, the group is the user.
-        let is_group_own = mode & 0o020 == 0 || metadata.gid() == owner;
-        is_ours && is_group_own && mode & 0o002 == 0
+        is_ours && is_owners(owner, metadata.gid(), metadata.mode())
     }
+}
+
+/// Says whether only its owner can write a file.
+const fn is_owners(owner: u32, group: u32, mode: u32) -> bool {
+    // Where every user has a group of the same number, the group is the user.
+    let is_group_own = mode & 0o020 == 0 || group == owner;
+    is_group_own && mode & 0o002 == 0
 }
 
 /// Says whether a file system keeps its files on a disk of this machine; not if that cannot be told.
@@ -88,7 +93,23 @@ const DISKS: [u32; 8] = [
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
-    use super::is_disks;
+    use super::{is_disks, is_owners};
+
+    /// A group of the user's own number has no other member.
+    #[test]
+    fn e05_a_file_that_others_can_write_is_not_its_owners() {
+        for (group, mode, expected) in [
+            (1000, 0o644, true),
+            (1000, 0o664, true),
+            (100, 0o644, true),
+            (100, 0o664, false),
+            (1000, 0o646, false),
+            (1000, 0o666, false),
+            (100, 0o646, false),
+        ] {
+            assert_eq!(is_owners(1000, group, mode), expected, "{group} {mode:o}");
+        }
+    }
 
     #[test]
     fn e05_stamps_are_believed_on_known_file_systems_of_disks_alone() {
