@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, Metadata};
+use std::fs::{self, DirEntry, FileType, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -357,12 +357,7 @@ impl Walk<'_> {
     fn kind(&mut self, folder: &Path, name: &OsStr, metadata: &Metadata) -> EntryKind {
         let kind = metadata.file_type();
         if !kind.is_file() {
-            // They hold nothing that could be approved, and may be read from all the same.
-            return EntryKind::Special(match () {
-                () if kind.is_fifo() => b"pipe",
-                () if kind.is_socket() => b"socket",
-                () => b"device",
-            });
+            return EntryKind::Special(special(kind));
         }
         let env_file = self.place.env_file.as_deref();
         let env_file = env_file.filter(|file| is_at(file, folder, name));
@@ -452,6 +447,15 @@ impl Walk<'_> {
     }
 }
 
+/// Names what holds nothing that could be approved, and may be read from all the same.
+fn special(kind: FileType) -> &'static [u8] {
+    match () {
+        () if kind.is_fifo() => b"pipe",
+        () if kind.is_socket() => b"socket",
+        () => b"device",
+    }
+}
+
 /// Says whether `path` is that of `name` in `folder`, without putting that together.
 fn is_at(path: &Path, folder: &Path, name: &OsStr) -> bool {
     path.file_name() == Some(name) && path.parent() == Some(folder)
@@ -529,6 +533,49 @@ mod tests {
             assert_eq!(walk(count - 1, leaves_out_git), Err(TooLarge));
         }
         assert_eq!(MAX_FILES, 100_000, "as approvals and SECURITY.md say");
+    }
+
+    #[test]
+    fn more_than_a_gibibyte_is_too_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = TreePlace {
+            root: folder.path().to_owned(),
+            ..TreePlace::default()
+        };
+        let file = fs::File::create(folder.path().join("large")).unwrap();
+        for (size, expected) in [(1 << 30, Ok(())), ((1 << 30) + 1, Err(TooLarge))] {
+            file.set_len(size).unwrap();
+            let found = walk(&place, false, |_: Visited<'_>| {});
+            assert_eq!(found, expected, "{size}");
+        }
+    }
+
+    /// A plugin whose folder is gone has no files; in one that cannot be listed there may be any.
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_not_covered() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (root, expected) in [(file.path(), &[true][..]), (Path::new("/none/at/all"), &[])] {
+            let place = TreePlace {
+                root: root.to_owned(),
+                ..TreePlace::default()
+            };
+            let mut found = Vec::new();
+            let visit = |visited: Visited<'_>| found.push(visited.kind.is_uncovered());
+            assert_eq!(walk(&place, false, visit), Ok(()));
+            assert_eq!(found, expected, "{}", root.display());
+        }
+    }
+
+    /// Code can be read from a device, and not from a socket.
+    #[test]
+    fn a_device_is_not_taken_for_a_socket() {
+        let device = fs::metadata("/dev/null").unwrap().file_type();
+        assert!(EntryKind::Special(special(device)).is_uncovered());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let socket = fs::metadata(path).unwrap().file_type();
+        assert!(!EntryKind::Special(special(socket)).is_uncovered());
     }
 
     /// The order of whole paths, byte by byte: that of what is stored.
