@@ -164,6 +164,23 @@ mod tests {
         assert_eq!(noted.count(), 1, "nothing unfinished is left");
     }
 
+    /// Another process may write an owner between two looks.
+    #[test]
+    fn a_plugin_that_comes_second_takes_nothing() {
+        let data = tempfile::TempDir::new().unwrap();
+        let (victim, hostile) = collision();
+        let (folder, file) = (data.path().join(OWNERS), data.path().join("owners/x"));
+        victim.take(&folder, &file).unwrap();
+        hostile.take(&folder, &file).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), victim.id.as_bytes());
+        let nowhere = data.path().join("none/x");
+        assert!(victim.take(&folder, &nowhere).is_err());
+        // Where no owner can be written or read, it is no plugin's.
+        let file = folder.join(&victim.earlier_id);
+        std::os::unix::fs::symlink(&nowhere, &file).unwrap();
+        assert!(!victim.owns_earlier(data.path()));
+    }
+
     #[test]
     fn a_plugin_without_an_earlier_folder_gets_one_by_its_own_hash() {
         let data = tempfile::TempDir::new().unwrap();
