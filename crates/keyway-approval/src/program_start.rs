@@ -186,6 +186,25 @@ mod tests {
     }
 
     #[test]
+    fn e05_a_package_starts_in_its_own_folder_if_there_is_one() {
+        let host = HostVariables {
+            plugin_root: "/plugin".into(),
+            ..HostVariables::default()
+        };
+        let (package, script) = (&["npx", "server"][..], &["node", "server.js"][..]);
+        for (words, cwd, own, expected) in [
+            (package, None, "/own", "/own"),
+            (package, None, "", "/plugin"),
+            (package, Some("sub"), "/own", "/plugin/sub"),
+            (script, None, "/own", "/plugin"),
+            (script, Some("/x"), "", "/x"),
+        ] {
+            let found = start_folder(words, cwd, &host, Path::new(own));
+            assert_eq!(found, Path::new(expected), "{words:?} in {cwd:?}");
+        }
+    }
+
+    #[test]
     fn e05_a_package_runner_is_known_by_the_name_of_a_package() {
         for line in [
             "npx -y @modelcontextprotocol/server-filesystem .",

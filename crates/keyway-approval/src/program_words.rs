@@ -16,13 +16,12 @@ use crate::program_start::runs_package;
 impl CommandLine {
     /// Returns the places of the words that an interpreter or a runner of packages takes for its
     /// program: the first that is not a flag, and of a runner with subcommands the one behind that.
-    /// Where code is handed over in a word, that is looked at as code.
+    /// Where code is handed over in a word, all words are shown and count anyway.
     pub(crate) fn program_words(&self) -> HashSet<usize> {
         let words: Vec<&str> = self.words.iter().map(|it| it.expose().as_str()).collect();
         let command = words.first().copied().unwrap_or_default();
         let name = command.rsplit('/').next().unwrap_or(command);
         let count = match () {
-            () if self.inline_code().is_some() => 0,
             () if SUBCOMMANDS.contains(&name) => 2,
             () if is_interpreter(name) || LAUNCHERS.contains(&name) || runs_package(&words) => 1,
             () => 0,
