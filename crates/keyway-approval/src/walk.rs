@@ -180,63 +180,7 @@ pub(crate) fn walk(
     leaves_out_git: bool,
     visit: impl FnMut(Visited<'_>),
 ) -> Result<(), TooLarge> {
-    walk_within(MAX_FILES, place, leaves_out_git, visit)
-}
-
-fn walk_within(
-    max_files: usize,
-    place: &TreePlace,
-    leaves_out_git: bool,
-    mut visit: impl FnMut(Visited<'_>),
-) -> Result<(), TooLarge> {
-    let mut walk = Walk {
-        place,
-        leaves_out_git,
-        linked: HashSet::new(),
-        file_systems: FileSystems::new(),
-        systems: HashMap::new(),
-        systems_left: MAX_SYSTEMS,
-        files_left: max_files,
-        bytes: 0,
-    };
-    let mut path: Vec<u8> = Vec::new();
-    let mut open = vec![walk.list(place.root.clone(), 0)?];
-    while let Some(listing) = open.last_mut() {
-        path.truncate(listing.length);
-        let Some(Item { name, what }) = listing.items.pop() else {
-            open.pop();
-            continue;
-        };
-        if !path.is_empty() && !name.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name.as_bytes());
-        let kind = match what {
-            What::Folder(elsewhere) => {
-                let real = elsewhere.unwrap_or_else(|| listing.folder.join(&name));
-                let next = walk.list(real, path.len())?;
-                open.push(next);
-                continue;
-            }
-            What::Link => {
-                let (kind, linked) = walk.link(&listing.folder.join(&name));
-                listing.insert(linked.map(|target| Item {
-                    name: name.clone(),
-                    what: What::Folder(Some(target)),
-                }));
-                kind
-            }
-            What::Entry(kind) => kind,
-        };
-        walk.count_bytes(&kind)?;
-        visit(Visited {
-            path: &path,
-            folder: &listing.folder,
-            name: &name,
-            kind,
-        });
-    }
-    Ok(())
+    Walk::new(place, leaves_out_git).run(visit)
 }
 
 /// A folder that is visited.
@@ -290,6 +234,8 @@ impl Listing {
 struct Walk<'a> {
     place: &'a TreePlace,
     leaves_out_git: bool,
+    /// Says whether something outside stays as it is.
+    stays: fn(&Metadata) -> bool,
     /// Folders elsewhere that a link led to, by device and inode: none is walked twice.
     linked: HashSet<(u64, u64)>,
     file_systems: FileSystems,
@@ -301,7 +247,62 @@ struct Walk<'a> {
     bytes: u64,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(place: &'a TreePlace, leaves_out_git: bool) -> Self {
+        Self {
+            place,
+            leaves_out_git,
+            stays: link::is_systems,
+            linked: HashSet::new(),
+            file_systems: FileSystems::new(),
+            systems: HashMap::new(),
+            systems_left: MAX_SYSTEMS,
+            files_left: MAX_FILES,
+            bytes: 0,
+        }
+    }
+
+    fn run(mut self, mut visit: impl FnMut(Visited<'_>)) -> Result<(), TooLarge> {
+        let mut path: Vec<u8> = Vec::new();
+        let mut open = vec![self.list(self.place.root.clone(), 0)?];
+        while let Some(listing) = open.last_mut() {
+            path.truncate(listing.length);
+            let Some(Item { name, what }) = listing.items.pop() else {
+                open.pop();
+                continue;
+            };
+            if !path.is_empty() && !name.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+            let kind = match what {
+                What::Folder(elsewhere) => {
+                    let real = elsewhere.unwrap_or_else(|| listing.folder.join(&name));
+                    let next = self.list(real, path.len())?;
+                    open.push(next);
+                    continue;
+                }
+                What::Link => {
+                    let (kind, linked) = self.link(&listing.folder.join(&name));
+                    listing.insert(linked.map(|target| Item {
+                        name: name.clone(),
+                        what: What::Folder(Some(target)),
+                    }));
+                    kind
+                }
+                What::Entry(kind) => kind,
+            };
+            self.count_bytes(&kind)?;
+            visit(Visited {
+                path: &path,
+                folder: &listing.folder,
+                name: &name,
+                kind,
+            });
+        }
+        Ok(())
+    }
+
     /// Lists a folder; `length` is that of its path in the tree.
     fn list(&mut self, folder: PathBuf, length: usize) -> Result<Listing, TooLarge> {
         let mut items = Vec::new();
@@ -378,7 +379,7 @@ impl Walk<'_> {
         let counts: &dyn Fn(&Path) -> bool = &|path| self.counts(path);
         let resolver = Resolver {
             counts,
-            stays: link::is_systems,
+            stays: self.stays,
         };
         let target = match resolver.resolve(folder, &written) {
             Target::Path(target) => target,
@@ -476,7 +477,7 @@ pub(crate) const GIT: &str = ".git";
     reason = "files of a fresh temporary folder"
 )]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
 
@@ -525,8 +526,11 @@ mod tests {
             root,
             ..TreePlace::default()
         };
-        let walk =
-            |max, leaves_out_git| walk_within(max, &place, leaves_out_git, |_: Visited<'_>| {});
+        let walk = |max, leaves_out_git| {
+            let mut walk = Walk::new(&place, leaves_out_git);
+            walk.files_left = max;
+            walk.run(|_| {})
+        };
         // `a`, `b`, `b/c`, `link` and `link/inside`; with `.git` and the two files in it.
         for (leaves_out_git, count) in [(true, 5), (false, 8)] {
             assert_eq!(walk(count, leaves_out_git), Ok(()));
@@ -576,6 +580,62 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let socket = fs::metadata(path).unwrap().file_type();
         assert!(!EntryKind::Special(special(socket)).is_uncovered());
+    }
+
+    /// A mode of 0755 or 0644 stands for what only the superuser can change: the tests may run as any
+    /// user.
+    #[test]
+    fn what_a_link_leads_to_outside_counts_as_far_as_others_can_change_it() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (root, outside) = (folder.path(), other.path().canonicalize().unwrap());
+        let put = |path: &str, mode: u32| {
+            let path = outside.join(path);
+            match mode & 0o111 {
+                0 => fs::write(&path, "").unwrap(),
+                _ => fs::create_dir(&path).unwrap(),
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        fs::set_permissions(&outside, fs::Permissions::from_mode(0o755)).unwrap();
+        for (path, mode) in [
+            ("kept", 0o755),
+            ("kept/file", 0o644),
+            ("mixed", 0o755),
+            ("mixed/file", 0o600),
+            ("open", 0o700),
+            ("open/file", 0o644),
+            ("file", 0o644),
+            ("mine", 0o600),
+        ] {
+            put(path, mode);
+            if !path.contains('/') {
+                symlink(outside.join(path), root.join(path)).unwrap();
+            }
+        }
+        let place = TreePlace {
+            root: root.canonicalize().unwrap(),
+            ..TreePlace::default()
+        };
+        let mut walk = Walk::new(&place, false);
+        walk.stays = |metadata| metadata.is_symlink() || metadata.mode() & 0o055 != 0;
+        let mut found = Vec::new();
+        let visit = |visited: Visited<'_>| {
+            let path = String::from_utf8(visited.path.to_vec()).unwrap();
+            found.push((path, visited.kind.label()));
+        };
+        assert_eq!(walk.run(visit), Ok(()));
+        let expected: [(&str, &[u8]); 6] = [
+            ("file", b"link"),
+            ("kept", b"link"),
+            ("mine", b"link out"),
+            ("mixed", b"elsewhere"),
+            ("open", b"link"),
+            ("open/file", b"file"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, label)| (path.to_owned(), label))
+        );
     }
 
     /// The order of whole paths, byte by byte: that of what is stored.
