@@ -75,11 +75,11 @@ impl Owner {
         let file = folder.join(&self.earlier_id);
         match fs::read(&file) {
             Ok(owner) => owner == self.id.as_bytes(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Where one is that cannot be read, none is taken.
+            Err(_) => {
                 self.take(&folder, &file).is_ok()
                     && fs::read(&file).is_ok_and(|owner| owner == self.id.as_bytes())
             }
-            Err(_) => false,
         }
     }
 
