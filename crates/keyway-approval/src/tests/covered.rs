@@ -592,6 +592,8 @@ fn e07_a_program_in_the_place_of_a_credential_is_shown() {
         format!(r#""command": "prog", "args": ["--token", "{token}"]"#),
         format!(r#""command": "prog", "args": ["--token=lib{token}"]"#),
         format!(r#""command": "uvx", "args": ["--token", "x{token}"]"#),
+        format!(r#""command": "python3", "args": ["--token", "x{token}"]"#),
+        format!(r#""command": "timeout", "args": ["--token", "x{token}"]"#),
         format!(r#""command": "uv", "args": ["run", "--token", "x{token}"]"#),
         format!(r#""command": "npx", "args": ["-y", "--always-auth", "x{token}"]"#),
         format!(r#""command": "prog", "env": {{"RESTIC_PASSWORD_COMMAND": "x{token}"}}"#),
