@@ -3,6 +3,7 @@
 //! Which replica sent a request is told by the socket at its other end, which the kernel shows to be
 //! one of the replica's.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -65,6 +66,9 @@ struct State {
     armed: Option<Point>,
     /// By number; with the address that the replica's requests come from, if that is its own.
     replicas: Vec<Option<(u32, IpAddr)>>,
+    /// Whose connections on loopback are, by the ports of client and server, until they end. A look at
+    /// all of them costs as much as one at one, which takes long where there are thousands.
+    owners: HashMap<(u16, u16), (usize, u32)>,
 }
 
 impl KillTrigger {
@@ -117,21 +121,37 @@ impl KillTrigger {
         self.lock().owner(client, server).map(|(_, pid)| pid)
     }
 
+    /// Forgets a connection that has ended: another one may have its ports.
+    pub(crate) fn ended(&self, (client, server): (SocketAddr, u16)) {
+        self.lock().owners.remove(&(client.port(), server));
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn owner(&self, client: SocketAddr, server: u16) -> Option<(usize, u32)> {
-        let numbered = self.replicas.iter().enumerate();
-        let mut known = numbered.filter_map(|(number, it)| it.map(|it| (number, it)));
+    fn owner(&mut self, client: SocketAddr, server: u16) -> Option<(usize, u32)> {
         if !client.ip().is_loopback() {
+            let numbered = self.replicas.iter().enumerate();
+            let mut known = numbered.filter_map(|(number, it)| it.map(|it| (number, it)));
             let own = known.find(|(_, (_, address))| *address == client.ip())?;
             return Some((own.0, own.1.0));
         }
-        let socket = format!("socket:[{}]", inode(client.port(), server)?);
-        known.find_map(|(number, (pid, _))| has_open(pid, &socket).then_some((number, pid)))
+        let ports = (client.port(), server);
+        if let Some(owner) = self.owners.get(&ports) {
+            return Some(*owner);
+        }
+        let sockets = sockets();
+        for (number, replica) in self.replicas.iter().enumerate() {
+            let Some((pid, _)) = replica else { continue };
+            let own = open_sockets(*pid);
+            let own = own.iter().filter_map(|inode| sockets.get(inode));
+            self.owners
+                .extend(own.map(|ports| (*ports, (number, *pid))));
+        }
+        self.owners.get(&ports).copied()
     }
 }
 
@@ -141,26 +161,32 @@ pub(crate) fn kill(pid: u32, signal: Signal) -> bool {
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// Returns the inode of the socket at the client's end of a connection on loopback.
-fn inode(client: u16, server: u16) -> Option<String> {
-    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-    let (local, remote) = (format!(":{client:04X}"), format!(":{server:04X}"));
-    table.lines().skip(1).find_map(|line| {
-        let mut words = line.split_whitespace();
-        let is_it = words.nth(1)?.ends_with(&local) && words.next()?.ends_with(&remote);
+/// Returns the ports of all sockets on loopback, their own first, by inode.
+fn sockets() -> HashMap<u64, (u16, u16)> {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let port = |address: &str| {
+        let (_, port) = address.split_once(':')?;
+        u16::from_str_radix(port, 16).ok()
+    };
+    let sockets = table.lines().skip(1).filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let ports = (port(words.next()?)?, port(words.next()?)?);
         // Between the addresses and the inode: state, queues, timer, retransmissions, user, time-out.
-        is_it.then(|| words.nth(6).map(str::to_owned)).flatten()
-    })
+        Some((words.nth(6)?.parse().ok()?, ports))
+    });
+    sockets.collect()
 }
 
-fn has_open(pid: u32, socket: &str) -> bool {
-    let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false;
-    };
-    let mut links = open
-        .flatten()
-        .filter_map(|it| std::fs::read_link(it.path()).ok());
-    links.any(|link| link.to_str() == Some(socket))
+/// Returns the inodes of a process's sockets.
+fn open_sockets(pid: u32) -> Vec<u64> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    let open = open.into_iter().flatten().flatten();
+    let inodes = open.filter_map(|it| {
+        let link = std::fs::read_link(it.path()).ok()?;
+        let inode = link.to_str()?.strip_prefix("socket:[")?;
+        inode.strip_suffix(']')?.parse().ok()
+    });
+    inodes.collect()
 }
 
 #[cfg(test)]
@@ -174,11 +200,6 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let server = listener.local_addr().unwrap().port();
         let client = TcpStream::connect(("127.0.0.1", server)).unwrap();
-        let client = client.local_addr().unwrap();
-        let socket = format!("socket:[{}]", inode(client.port(), server).unwrap());
-        // The socket was dropped with the stream: another one is looked for.
-        assert!(!has_open(1, &socket));
-        let client = TcpStream::connect(("127.0.0.1", server)).unwrap();
         let address = client.local_addr().unwrap();
         let mut state = State::default();
         state.replicas.push(Some((1, address.ip())));
@@ -186,7 +207,14 @@ mod tests {
         state
             .replicas
             .push(Some((std::process::id(), address.ip())));
-        let owner = state.owner(address, server);
-        assert_eq!(owner, Some((1, std::process::id())));
+        let own = Some((1, std::process::id()));
+        assert_eq!(state.owner(address, server), own);
+        drop(client);
+        assert_eq!(state.owner(address, server), own, "until it has ended");
+        let (kills, _) = tokio::sync::mpsc::unbounded_channel();
+        let trigger = KillTrigger::new(kills);
+        *trigger.lock() = state;
+        trigger.ended((address, server));
+        assert_eq!(trigger.sender((address, server)), None);
     }
 }

@@ -138,6 +138,7 @@ async fn serve(world: Arc<World>, listener: TcpListener, role: Role) {
     let port = listener.local_addr().map_or(0, |address| address.port());
     while let Ok((stream, peer)) = listener.accept().await {
         let (world, connection) = (Arc::clone(&world), Connection::new(stream, peer));
+        let journal = Arc::clone(&world);
         tokio::spawn(async move {
             // A replica that is gone is the storm's own doing.
             let _ended = match role {
@@ -153,6 +154,7 @@ async fn serve(world: Arc<World>, listener: TcpListener, role: Role) {
                 Role::Issuer => serve_issuer(&world, connection).await,
                 Role::Transit => serve_transit(&world, connection, port).await,
             };
+            journal.kill_trigger.ended((peer, port));
         });
     }
 }
