@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::families::{Delivery, Family, Profile, Redemption};
-use crate::timeouts::{COMMIT_TIME, KEY_ERROR_AFTER, SLACK, TAKE_OVER, VANISHED_HOST_FOUND_WITHIN};
+use crate::timeouts::{
+    COMMIT_TIME, KEY_ERROR_AFTER, SLACK, STALL, STALLED, TAKE_OVER, VANISHED_HOST_FOUND_WITHIN,
+};
 
 /// What a token may come again for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +22,8 @@ pub(crate) enum Cause {
     LostAnswer,
     /// The standby that took over lacked the commit.
     Failover,
+    /// A replica was killed, and the machine stood still for longer than the survivors had.
+    KillAndStall,
 }
 
 /// Something that was done to the replicas or the database, and may be such a cause.
@@ -62,6 +66,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) incidents: &'a [Incident],
     /// When the database was restarted or replaced.
     pub(crate) restarts: &'a [Duration],
+    /// When the storm itself was late.
+    pub(crate) stalls: &'a [(Duration, Duration)],
     /// By family; only of those that were used.
     pub(crate) stored: &'a HashMap<usize, Stored>,
     /// The causes that the audit names for rejected refresh tokens, by family.
@@ -109,7 +115,10 @@ impl Observed<'_> {
             if lost.is_some() && self.is_late_answer(family, index, again) {
                 continue;
             }
-            let cause = self.cause(family, index, again)?;
+            let mut cause = self.cause(family, index, again)?;
+            if cause == Cause::Kill && self.stalled_since(family, index, again) {
+                cause = Cause::KillAndStall;
+            }
             if again.accepted {
                 *row.recovered.entry(cause).or_default() += 1;
             } else {
@@ -214,7 +223,9 @@ impl Observed<'_> {
         if before.delivery == Delivery::Lost {
             return Some(Cause::LostAnswer);
         }
-        let from = before.at.saturating_sub(SLACK);
+        let from = before
+            .at
+            .saturating_sub(SLACK + self.stalled(before.at, before.at));
         let until = before.answered_at.unwrap_or(self.end) + COMMIT_TIME;
         let in_time = |incident: &Incident| {
             incident.from <= until && incident.until >= from && incident.from <= by
@@ -241,6 +252,25 @@ impl Observed<'_> {
         })
     }
 
+    /// Tells whether the machine stood still, in the time that the survivors of a kill had, for so long
+    /// that they could not be in time for two seconds of grace.
+    fn stalled_since(&self, family: &Family, index: usize, again: &Redemption) -> bool {
+        let mut earlier = family.redemptions.iter().take(index).rev();
+        let before = earlier.find(|it| it.number == again.number);
+        before.is_some_and(|it| self.stalled(it.at, again.at) > STALLED)
+    }
+
+    /// Returns for how long at most the storm was late in some time.
+    fn stalled(&self, from: Duration, until: Duration) -> Duration {
+        let overlaps =
+            |stall: &&(Duration, Duration)| stall.0 <= until + STALL && from <= stall.1 + STALL;
+        let stalls = self.stalls.iter().filter(overlaps);
+        stalls
+            .map(|(from, until)| until.saturating_sub(*from))
+            .max()
+            .unwrap_or_default()
+    }
+
     /// The audit says that the refresh token was refused, and why that may have been.
     fn named(&self, number: usize, cause: Cause) -> Result<(), String> {
         let causes = self
@@ -250,7 +280,7 @@ impl Observed<'_> {
             .unwrap_or_default();
         let is_named = causes.iter().any(|named| match cause {
             Cause::LostAnswer => named == "answer-lost",
-            Cause::Kill | Cause::KillAndRestart | Cause::Vanished => {
+            Cause::Kill | Cause::KillAndRestart | Cause::KillAndStall | Cause::Vanished => {
                 named == "replica-died" || named == "answer-lost"
             }
             Cause::Failover => !named.is_empty(),

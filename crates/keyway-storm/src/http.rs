@@ -159,6 +159,13 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
+/// Sends a request and waits for the first byte of its answer.
+pub(crate) async fn first_byte(port: u16, request: &str) -> io::Result<u8> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(request.as_bytes()).await?;
+    stream.read_u8().await
+}
+
 /// Sends a request over a connection of its own.
 pub(crate) async fn exchange(port: u16, head: &str, body: &str) -> io::Result<Reply> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;

@@ -305,6 +305,7 @@ impl Storm<'_> {
             families: &used,
             incidents: &done.incidents,
             restarts: &done.restarts,
+            stalls: &self.world.stalls(),
             stored: &collected.stored,
             audit: &collected.audit,
             trail: &collected.trail,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::checker::{self, Cause, Row};
 use crate::families::Profile;
 use crate::faults::{Done, Fault};
+use crate::timeouts::STALL;
 use crate::{Collected, Storm};
 
 /// Returns the faults that have a word in their name.
@@ -60,6 +61,16 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
         at(99).as_secs_f32() * 1e3,
         done.worst_recovery.as_secs_f32(),
     );
+    let stalls = storm.world.stalls();
+    let stalled = stalls
+        .iter()
+        .map(|(from, until)| until.saturating_sub(*from));
+    println!(
+        "the storm was late itself by {} ms and more {} times, at most {:.1} s\n",
+        STALL.as_millis(),
+        stalls.len(),
+        stalled.max().unwrap_or_default().as_secs_f32(),
+    );
     println!("| fault | times |\n|---|---|");
     for (fault, count) in &done.counts {
         println!("| {} | {count} |", fault.name());
@@ -72,7 +83,7 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
         done.take_overs
     );
     println!(
-        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | by hosts that vanished | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|---|"
+        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | by kills while the machine stood still | by hosts that vanished | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|---|---|"
     );
     for (place, row) in &findings.rows {
         print_row(Profile::ALL[*place].name(), row);
@@ -144,12 +155,13 @@ fn print_row(name: &str, row: &Row) {
     let lost =
         |causes: &[Cause]| -> usize { causes.iter().filter_map(|cause| row.lost.get(cause)).sum() };
     println!(
-        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         row.families,
         row.refreshes,
         sum(&row.recovered),
         lost(&[Cause::Kill]),
         lost(&[Cause::KillAndRestart]),
+        lost(&[Cause::KillAndStall]),
         lost(&[Cause::Vanished]),
         lost(&[Cause::LostAnswer]),
         lost(&[Cause::Failover]),

@@ -5,6 +5,12 @@ use std::time::Duration;
 
 /// A request may be read a moment after its process was killed.
 pub(crate) const SLACK: Duration = Duration::from_secs(1);
+/// A request to this process that takes longer shows that it, or the machine, stood still.
+pub(crate) const STALL: Duration = Duration::from_millis(300);
+pub(crate) const STALL_POLL: Duration = Duration::from_millis(50);
+/// A survivor needs less than a second after a kill; where the machine stands still for so long, two
+/// seconds of grace may be over.
+pub(crate) const STALLED: Duration = Duration::from_secs(1);
 /// From an answer to its commit, on a busy machine.
 pub(crate) const COMMIT_TIME: Duration = Duration::from_secs(3);
 /// Between a kill and a restart that belong together, in either order.

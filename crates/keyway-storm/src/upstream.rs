@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::families::{Delivery, Families, Issued, Profile};
-use crate::http::{Answer, Connection, Request};
+use crate::http::{self, Answer, Connection, Request};
 use crate::issuer::{Issuer, subject};
 use crate::kill_trigger::{KillTrigger, Point};
 use crate::seed::Seed;
+use crate::timeouts::{STALL, STALL_POLL};
 use crate::transit::Transit;
 
 /// All that the servers share.
@@ -32,6 +33,8 @@ pub(crate) struct World {
     pub(crate) ports: Vec<u16>,
     /// The port of the holder of the wrapping key.
     pub(crate) transit_port: u16,
+    /// When a request to these servers took long although nothing held it up. Held for one entry each.
+    stalls: Mutex<Vec<(Duration, Duration)>>,
 }
 
 /// What listens at a port.
@@ -87,11 +90,19 @@ impl World {
             transit: Arc::new(Transit::new()),
             ports,
             transit_port,
+            stalls: Mutex::default(),
         });
         for (listener, role) in listeners {
             tokio::spawn(serve(Arc::clone(&world), listener, role));
         }
+        tokio::spawn(watch(Arc::clone(&world), issuer_port));
         Ok(world)
+    }
+
+    /// Returns when this process was late itself: what it read then may have been sent before.
+    pub(crate) fn stalls(&self) -> Vec<(Duration, Duration)> {
+        let stalls = self.stalls.lock();
+        stalls.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the time of the journal.
@@ -131,6 +142,22 @@ impl World {
         let profile = families.0.get(family)?.profile;
         let is_lost = profile.loses_answers() && *loses_answers && seed.below(LOSES_ONE_OF) == 0;
         Some((family, outcome, is_lost))
+    }
+}
+
+/// Asks our own issuer again and again, and notes when that takes long.
+async fn watch(world: Arc<World>, port: u16) {
+    loop {
+        let from = world.now();
+        // However it ends, it took as long as it took.
+        let _answered = http::first_byte(port, "GET /jwks HTTP/1.1\r\n\r\n").await;
+        let until = world.now();
+        if until.saturating_sub(from) > STALL {
+            let stalls = world.stalls.lock();
+            let mut stalls = stalls.unwrap_or_else(PoisonError::into_inner);
+            stalls.push((from, until));
+        }
+        tokio::time::sleep(STALL_POLL).await;
     }
 }
 

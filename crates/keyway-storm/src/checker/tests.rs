@@ -15,6 +15,7 @@ struct Run {
     current: String,
     incidents: Vec<Incident>,
     restarts: Vec<Duration>,
+    stalls: Vec<(Duration, Duration)>,
     stored: Option<Stored>,
     audit: Vec<String>,
     trail: Vec<String>,
@@ -30,6 +31,7 @@ impl Run {
             current,
             incidents: Vec::new(),
             restarts: Vec::new(),
+            stalls: Vec::new(),
             stored: None,
             audit: Vec::new(),
             trail: Vec::new(),
@@ -74,6 +76,7 @@ impl Run {
             families: &self.families.0,
             incidents: &self.incidents,
             restarts: &self.restarts,
+            stalls: &self.stalls,
             stored: &HashMap::from([(0, stored)]),
             audit: &HashMap::from([(0, self.audit.clone())]),
             trail: &HashMap::from([(0, self.trail.clone())]),
@@ -141,6 +144,29 @@ fn a_kill_explains_a_second_try_only_while_its_answer_was_under_way() {
         run.incident(Cause::Kill, at);
         run.fails("without a cause");
     }
+}
+
+/// What the storm reads late was sent before; and where the machine stands still, so do the survivors.
+#[test]
+fn where_the_machine_stood_still_a_kill_explains_what_was_read_later() {
+    let mut run = Run::of(Profile::Grace(2));
+    let spent = run.current.clone();
+    run.renew(100);
+    assert_eq!(run.redeem(&spent, 104, Delivery::Written), None);
+    run.stored = Some(Stored {
+        refresh: spent,
+        needs_reauth: true,
+    });
+    run.audit.push("replica-died".to_owned());
+    run.incident(Cause::Kill, 98);
+    run.fails("without a cause");
+    run.stalls.push((second(97), second(100)));
+    assert_eq!(run.passes().lost, [(Cause::KillAndStall, 1)].into());
+    run.incidents.clear();
+    run.fails("without a cause");
+    run.incident(Cause::Kill, 100);
+    run.stalls.clear();
+    run.fails("which this server's grace covers");
 }
 
 #[test]
