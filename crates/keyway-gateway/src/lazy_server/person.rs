@@ -79,10 +79,9 @@ impl LazyServer {
         let feeds = team.map(|team| team.connection_feeds(person, &own));
         let watched = match feeds.zip(self.person_fingerprint(&own)) {
             Some((feeds, fingerprint)) => {
-                let is_signed_in = match own.oauth() {
-                    Some(oauth) => oauth.is_signed_in().await.ok(),
-                    None => Some(false),
-                };
+                let of = own.clone();
+                let looked = spawn_blocking(move || is_signed_in(&of)).await;
+                let is_signed_in = looked.ok().flatten();
                 let state = ConnectionState {
                     fingerprint,
                     is_signed_in,
@@ -139,10 +138,7 @@ impl LazyServer {
             let own = team.plan(self.plugin(), &self.server, person).ok()?;
             Some(ConnectionState {
                 fingerprint: self.person_fingerprint(&own)?,
-                is_signed_in: match own.oauth() {
-                    Some(_) => own.stored_sign_in().ok().map(|found| found.is_some()),
-                    None => Some(false),
-                },
+                is_signed_in: is_signed_in(&own),
             })
         };
         self.people.look(is_due, plan);
@@ -279,6 +275,15 @@ fn act(
             .agree(plugin, server, (person, &digest))
             .map_err(failed),
         _ => Ok(false),
+    }
+}
+
+/// Says whether there is a sign-in; `None` if the store does not say. Blocks. Asked alike before a
+/// connection is made and later: what one way finds, and another does not, would look like a sign-out.
+fn is_signed_in(own: &Approved<Plan>) -> Option<bool> {
+    match own.oauth() {
+        Some(_) => own.stored_sign_in().ok().map(|found| found.is_some()),
+        None => Some(false),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyway_postgres::{Person, Replica};
-use keyway_store::{Damage, StoreError, ValueStore as _};
+use keyway_store::{Damage, GrantStore as _, StoreError, ValueStore as _};
 
 use crate::server::{Database, ada, bob, shared};
 
@@ -134,6 +134,7 @@ fn forgetting_a_person_forgets_their_values_and_nobody_elses() -> Result<(), Sto
     let there = database.replica();
     let (variables, approvals) = (there.variables(ada()), there.approvals(ada()));
     let mut feeds = [
+        there.grants(ada()).change_feed()?,
         variables.change_feed().unwrap(),
         approvals.change_feed().unwrap(),
     ];

@@ -100,9 +100,13 @@ async fn an_open_connection_does_not_outlive_the_sign_in_of_its_person() {
     let answer = ask(Some(&session), CALL).await;
     assert!(answer.body.contains("/oauth/start/"), "{answer:?}");
     let sent = house.service.seen();
-    let later = sent.iter().skip(before);
-    let mut later = later.filter_map(|it| it.header("authorization"));
-    assert_eq!(later.next(), None);
+    // The session at the server may just be ending: that is said with the token that it had.
+    let later = sent.iter().skip(before).filter(|it| it.method != "DELETE");
+    let later: Vec<_> = later
+        .filter(|it| it.header("authorization").is_some())
+        .map(|it| (&it.method, &it.body))
+        .collect();
+    assert!(later.is_empty(), "{later:?}");
 }
 
 const CALL: &str =
