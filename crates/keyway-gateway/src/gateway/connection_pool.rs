@@ -40,6 +40,15 @@ impl ConnectionPool {
         })
     }
 
+    /// Takes out the connection that no request has used for longest; `None` if all are in use.
+    pub(super) fn take_longest_idle(&self) -> Option<Arc<UpstreamConnection>> {
+        let mut connections = self.lock();
+        let idle = connections.iter().enumerate();
+        let idle = idle.filter(|(_, it)| !it.connection.is_used());
+        let (at, _) = idle.max_by_key(|(_, it)| it.connection.idle_time())?;
+        Some(connections.remove(at).connection)
+    }
+
     /// Takes out the connections that do not lead to the server as it is served now.
     pub(super) fn take_stale(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<UpstreamConnection>> {
         self.extract(|connection| connection.validity(servers) != Validity::Current)

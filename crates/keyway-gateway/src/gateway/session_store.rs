@@ -140,8 +140,9 @@ impl SessionStore {
         Some(id)
     }
 
-    /// Ends the session of a person that runs a program and has been idle for longest; says whether there
-    /// was one. Of sessions with several servers it is not known whose program they run: they come last.
+    /// Ends the session of a person that runs a program and has been idle for longest, or a connection of
+    /// their clients without sessions; says whether there was one. Of sessions with several servers it is
+    /// not known whose program they run: they come last.
     pub(super) fn give_way(&self, person: &Person, closing: &ClosingTasks) -> bool {
         let owner = Shortage::Owner(PrincipalId::Person(person.digest()));
         let mut entries = self.lock();
@@ -152,11 +153,20 @@ impl SessionStore {
         let found = entries
             .longest_idle_of(&owner, |route| route.only().is_some() && runs(route))
             .or_else(|| entries.longest_idle_of(&owner, runs));
-        let Some(evicted) = found.and_then(|id| entries.sessions.remove(&id)) else {
+        if let Some(evicted) = found.and_then(|id| entries.sessions.remove(&id)) {
+            closing.spawn(async move { evicted.kind.close().await });
+            return true;
+        }
+        let owner = PrincipalId::Person(person.digest());
+        let mut pools = entries.pools.iter();
+        let taken = pools.find_map(|((of, route), pool)| {
+            let is_meant = *of == owner && runs(route);
+            is_meant.then(|| pool.take_longest_idle()).flatten()
+        });
+        let Some(connection) = taken else {
             return false;
         };
-        drop(entries);
-        closing.spawn(async move { evicted.kind.close().await });
+        closing.spawn(async move { connection.close().await });
         true
     }
 

@@ -426,6 +426,14 @@ async fn the_longest_idle_session_of_a_person_gives_way_to_a_program_of_theirs()
     assert!(!make_room(&person("bob")), "no program runs for him");
     assert!(make_room(&person("ada")));
     assert!(!make_room(&person("ada")), "a stream is not idle");
+    // The connection of a client without a session, which stays open for a while.
+    let modern = client(&ada, "none").await;
+    let modern = modern.with("MCP-Protocol-Version", "2026-07-28");
+    let modern = modern.with("Mcp-Method", "tools/list");
+    let listed = modern.post(path, &super::modern("tools/list", "")).await;
+    assert_eq!(listed.status, 200, "{listed:?}");
+    assert!(make_room(&person("ada")));
+    assert!(!make_room(&person("ada")));
     assert_eq!(status(&ada, &left).await, 404);
     assert_eq!(status(&ada, &read).await, 200);
     assert_eq!(status(&bob, &of_bob).await, 200);
