@@ -4,6 +4,8 @@
 //! namespaces are to be had it does not even see the vault; this is the second line of defence, and
 //! the only one where they are not.
 
+use std::path::Path;
+
 use super::own_process::parent_of;
 
 /// Says whether this process was started, directly or not, by a program that Keyway started.
@@ -13,13 +15,19 @@ use super::own_process::parent_of;
 #[must_use]
 pub fn is_started_by_keyway() -> bool {
     let name = |id: &str| std::fs::read_to_string(format!("/proc/{id}/comm")).ok();
-    let Some(own) = name("self") else {
-        return false;
-    };
+    let parent = |id: &str| parent_of(Path::new(&format!("/proc/{id}/status")));
+    name("self").is_some_and(|own| is_below(&own, name, parent))
+}
+
+/// Says whether a process above this one is named like it, or like a launcher.
+fn is_below(
+    own: &str,
+    name: impl Fn(&str) -> Option<String>,
+    parent: impl Fn(&str) -> Option<i32>,
+) -> bool {
     let mut id = "self".to_owned();
     for _ in 0..MOST_ANCESTORS {
-        let status = format!("/proc/{id}/status");
-        let Some(parent) = parent_of(std::path::Path::new(&status)).filter(|it| *it > 0) else {
+        let Some(parent) = parent(&id).filter(|it| *it > 0) else {
             return false;
         };
         id = parent.to_string();
@@ -42,5 +50,35 @@ mod tests {
     fn a_process_of_another_name_has_none_of_ours_above() {
         // The test binary is started by cargo or a shell; its own name stands for ours.
         assert!(!is_started_by_keyway());
+    }
+
+    /// Each process is the parent of the one before it; above the last one is another namespace.
+    #[test]
+    fn a_process_of_ours_is_found_wherever_it_is_above() {
+        let is_below_ours = |names: &[&str]| {
+            let at = |id: &str| id.parse().unwrap_or(0_usize);
+            let name = |id: &str| {
+                let last = names.len();
+                let name = names.get(at(id).checked_sub(1)?).copied();
+                (at(id) <= last).then(|| format!("{}\n", name.unwrap_or("exe")))
+            };
+            let parent = |id: &str| match at(id) {
+                at if at < names.len() => i32::try_from(at + 1).ok(),
+                _ => Some(0),
+            };
+            is_below("keyway\n", name, parent)
+        };
+        for (names, expected) in [
+            (&[][..], false),
+            (&["sh", "systemd"], false),
+            (&["keyway"], true),
+            (&["sh", "node", "keyway", "systemd"], true),
+            (&["sh", "exe", "systemd"], true),
+            (&["keyways", "exe2"], false),
+        ] {
+            assert_eq!(is_below_ours(names), expected, "{names:?}");
+        }
+        assert!(is_below_ours(&["sh"; MOST_ANCESTORS]), "made on purpose");
+        assert!(!is_below_ours(&["sh"; MOST_ANCESTORS - 1]));
     }
 }
