@@ -403,6 +403,63 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_that_leads_into_a_hidden_folder_is_named() {
+        type Grant = fn(&mut Isolation, PathBuf);
+        let home = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["keyway/deep", "work"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("keyway/deep"), at("link")).unwrap();
+        let mut program = program("tool", home.path(), home.path());
+        program.isolation.also_hidden = vec![at("none"), at("keyway")];
+        let grants: &[(Grant, _)] = &[
+            (|it, path| it.granted.push(path), "link"),
+            (|it, path| it.read_only.push(path), "keyway"),
+            (|it, path| it.root = Some(path), "keyway/deep"),
+        ];
+        for (grant, name) in grants {
+            let mut program = program.clone();
+            program.isolation.granted = vec![at("none"), at("work")];
+            assert_eq!(in_hidden(&program, LaunchStage::Grants), None);
+            grant(&mut program.isolation, at(name));
+            assert_eq!(in_hidden(&program, LaunchStage::Grants), Some(at(name)));
+            assert_eq!(in_hidden(&program, LaunchStage::Folder), None);
+        }
+    }
+
+    #[test]
+    fn the_grant_that_leads_elsewhere_is_named_and_else_the_first() {
+        use std::os::unix::fs::{MetadataExt as _, symlink};
+
+        use super::super::known_folders::KnownGrant;
+
+        let home = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| home.path().canonicalize().unwrap().join(name);
+        let known = ["one", "two"].map(|name| {
+            std::fs::create_dir(at(name)).unwrap();
+            let found = std::fs::metadata(at(name)).unwrap();
+            KnownGrant::new(at(name), at(name), Some((found.dev(), found.ino())))
+        });
+        let isolation = Isolation {
+            known_grants: known.to_vec(),
+            ..Isolation::default()
+        };
+        let named = || replaced(&isolation, LaunchStage::Approved);
+        assert_eq!(named(), Some(at("one")), "it is back by now");
+        assert_eq!(replaced(&isolation, LaunchStage::Grants), None);
+        assert_eq!(replaced(&Isolation::default(), LaunchStage::Approved), None);
+        // The same folder by a link, another one by the same name, and none.
+        std::fs::rename(at("two"), at("away")).unwrap();
+        symlink(at("away"), at("two")).unwrap();
+        assert_eq!(named(), Some(at("two")));
+        std::fs::remove_file(at("two")).unwrap();
+        assert_eq!(named(), Some(at("two")));
+        std::fs::create_dir(at("two")).unwrap();
+        assert_eq!(named(), Some(at("two")));
+    }
+
+    #[test]
     fn what_was_not_granted_is_told_with_the_setting() {
         for (denied, words) in [
             (
