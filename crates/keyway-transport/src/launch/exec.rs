@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -48,7 +49,10 @@ fn launch(enter: impl FnOnce() -> Result<Place, ApplyError>) -> Result<u8, Apply
     _ = rustix::process::setsid();
     // While the host still finds out what is to start.
     let place = enter()?;
-    let spec = read_spec().map_err(ApplyError::at(LaunchStage::Spec))?;
+    // The standard handle reads ahead; a plain file does not.
+    let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let spec = input.and_then(read_spec);
+    let spec = spec.map_err(ApplyError::at(LaunchStage::Spec))?;
     let request = Request {
         isolation: &spec.isolation,
         hidden: &spec.hidden,
@@ -98,9 +102,7 @@ fn own_number() -> Option<Pid> {
 }
 
 /// Reads exactly the spec: what comes after it belongs to the program.
-fn read_spec() -> io::Result<LaunchSpec> {
-    // The standard handle reads ahead; a plain file does not.
-    let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+fn read_spec(mut input: impl Read) -> io::Result<LaunchSpec> {
     let mut length = [0; LENGTH_BYTES];
     input.read_exact(&mut length)?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
@@ -139,12 +141,19 @@ fn start(spec: &LaunchSpec) -> io::Result<Pid> {
 ///
 /// A file that was written a moment ago can still be open in a process that another thread of its
 /// writer forked and that has not executed anything yet; the writer cannot know.
-fn until_not_busy<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn until_not_busy<T>(start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    retry_busy(start, std::thread::sleep)
+}
+
+fn retry_busy<T>(
+    mut start: impl FnMut() -> io::Result<T>,
+    mut wait: impl FnMut(Duration),
+) -> io::Result<T> {
     let mut delay = BUSY_DELAY;
     for _ in 0..BUSY_RETRIES {
         match start() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(delay);
+                wait(delay);
                 delay *= 2;
             }
             outcome => return outcome,
@@ -246,18 +255,69 @@ mod tests {
 
     #[test]
     fn any_other_failure_is_final_and_a_busy_file_is_not_tried_forever() {
-        let mut tries = 0;
-        let mut fail = |kind: io::ErrorKind| {
-            tries = 0;
-            let outcome: io::Result<()> = until_not_busy(|| {
+        let fail = |kind: io::ErrorKind| {
+            let (mut tries, mut waited) = (0, Duration::ZERO);
+            let start = || {
                 tries += 1;
-                Err(kind.into())
-            });
-            (outcome.unwrap_err().kind(), tries)
+                io::Result::<()>::Err(kind.into())
+            };
+            let outcome = retry_busy(start, |delay| waited += delay);
+            (outcome.unwrap_err().kind(), tries, waited.as_millis())
         };
         let missing = io::ErrorKind::NotFound;
-        assert_eq!(fail(missing), (missing, 1));
+        assert_eq!(fail(missing), (missing, 1, 0));
         let busy = io::ErrorKind::ExecutableFileBusy;
-        assert_eq!(fail(busy), (busy, BUSY_RETRIES + 1));
+        assert_eq!(fail(busy), (busy, BUSY_RETRIES + 1, 1275));
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_spec_above_the_limit() {
+        let refused = |length: usize| {
+            let length = u32::try_from(length).unwrap().to_le_bytes();
+            read_spec(length.as_slice()).unwrap_err().kind()
+        };
+        assert_eq!(refused(MAX_SPEC_BYTES), io::ErrorKind::UnexpectedEof);
+        assert_eq!(refused(MAX_SPEC_BYTES + 1), io::ErrorKind::InvalidData);
+        assert_eq!(refused(MAX_SPEC_BYTES * 2), io::ErrorKind::InvalidData);
+    }
+
+    /// As a shell: a program that may not be run is said to be there.
+    #[test]
+    fn a_program_that_cannot_be_run_is_told_from_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, mode) in [("plain/tool", 0o644), ("bin/tool", 0o755)] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            drop(File::create(at(name)).unwrap());
+            std::fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir_all(at("folder/tool")).unwrap();
+        let find = |command: &Path, folders: &[&str]| {
+            let path = std::env::join_paths(folders.iter().map(|name| at(name))).unwrap();
+            let spec = LaunchSpec {
+                mode: LaunchMode::Server,
+                command: command.into(),
+                args: Vec::new(),
+                env: vec![("PATH".into(), path)],
+                folder: folder.path().to_owned(),
+                isolation: isolation::Isolation::default(),
+                hidden: Vec::new(),
+                root: None,
+                sockets: Vec::new(),
+            };
+            find(&spec).map_err(|error| error.kind())
+        };
+        let (missing, denied) = (io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied);
+        for (folders, expected) in [
+            (&["none"][..], Err(missing)),
+            (&["plain"], Err(denied)),
+            (&["folder", "none"], Err(denied)),
+            (&["none", "plain", "bin"], Ok(())),
+        ] {
+            assert_eq!(find(Path::new("tool"), folders), expected, "{folders:?}");
+        }
+        assert_eq!(find(&at("bin/tool"), &[]), Ok(()));
+        assert_eq!(find(&at("plain/tool"), &["bin"]), Err(denied));
+        assert_eq!(find(&at("none"), &["bin"]), Err(missing));
     }
 }
