@@ -237,11 +237,7 @@ pub(super) fn apply(request: Request<'_>, place: &Place) -> Result<IsolationLeve
     let places = paths::IsolatedPaths::of(request)?;
     if let Place::First { without_consoles } = place {
         let failed = ApplyError::at(LaunchStage::Namespaces);
-        mounts::cover(&places).map_err(|source| match source.kind() {
-            // A place of another process went away: the host looks again, instead of doing with less.
-            io::ErrorKind::NotFound => ApplyError::at(LaunchStage::Identity)(source),
-            _ => failed(source),
-        })?;
+        mounts::cover(&places).map_err(uncovered)?;
         level.mounts = true;
         if isolation.profile == IsolationProfile::Confine {
             tree::enter(&places, request).map_err(&failed)?;
@@ -269,6 +265,17 @@ pub(super) fn apply(request: Request<'_>, place: &Place) -> Result<IsolationLeve
         level.keys = system_calls::deny(is_confined).is_ok();
     }
     Ok(level)
+}
+
+/// Says what follows from a place that could not be covered.
+#[cfg(target_os = "linux")]
+fn uncovered(source: io::Error) -> ApplyError {
+    let stage = match source.kind() {
+        // A place of another process went away: the host looks again, instead of doing with less.
+        io::ErrorKind::NotFound => LaunchStage::Identity,
+        _ => LaunchStage::Namespaces,
+    };
+    ApplyError { stage, source }
 }
 
 /// Without Landlock and mount namespaces there is nothing to apply.
@@ -310,6 +317,34 @@ mod tests {
         std::fs::rename(&folder, home.path().join("away")).unwrap();
         std::fs::create_dir(&folder).unwrap();
         assert!(isolation.known_folders.identify(&isolation.hidden).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_that_went_away_is_looked_for_again_and_a_system_that_forbids_mounts_is_not() {
+        for (kind, stage) in [
+            (io::ErrorKind::NotFound, LaunchStage::Identity),
+            (io::ErrorKind::PermissionDenied, LaunchStage::Namespaces),
+        ] {
+            assert_eq!(uncovered(kind.into()).stage, stage);
+        }
+    }
+
+    #[test]
+    fn a_child_may_use_what_was_granted_and_what_the_host_made_for_it() {
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let isolation = Isolation {
+            granted: paths(&["/granted"]),
+            own: paths(&["/own"]),
+            read_only: paths(&["/read"]),
+            root: Some("/plugin".into()),
+            own_read_only: paths(&["/own-read"]),
+            ..Isolation::default()
+        };
+        let writable: Vec<_> = isolation.writable().cloned().collect();
+        assert_eq!(writable, paths(&["/granted", "/own"]));
+        let readable: Vec<_> = isolation.readable().cloned().collect();
+        assert_eq!(readable, paths(&["/read", "/plugin", "/own-read"]));
     }
 
     /// The only profile that can be applied to the process of a test, and not as the first process:
