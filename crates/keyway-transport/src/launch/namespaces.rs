@@ -87,7 +87,7 @@ impl Namespaces {
             return Ok(true);
         }
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-        if unshare(UnshareFlags::NEWUSER | flags).is_err() {
+        if unshare(UnshareFlags::NEWUSER.union(flags)).is_err() {
             return Ok(false);
         }
         // The user keeps their ids; no other user is mapped in here.

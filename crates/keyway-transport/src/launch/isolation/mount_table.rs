@@ -38,13 +38,10 @@ pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
     if sealed.is_empty() {
         return Ok(());
     }
-    let is_sealed = |mount: &Mount| match nearest(sealed, &mount.point) {
-        Some(depth) => nearest(open, &mount.point).is_none_or(|open| depth > open),
-        None => false,
-    };
-    for mount in read()?.iter().filter(|mount| is_sealed(mount)) {
+    let mounts = read()?.into_iter();
+    for mount in mounts.filter(|mount| is_sealed(&mount.point, sealed, open)) {
         // What the person's own namespace sets may not be taken off, so it is repeated.
-        let flags = mount.flags | MountFlags::BIND | MountFlags::RDONLY;
+        let flags = mount.flags.union(READ_ONLY);
         match rustix::mount::mount_remount(&mount.point, flags, c"") {
             // It lies below a cover, where no process gets.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL) => {}
@@ -52,6 +49,11 @@ pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn is_sealed(point: &Path, sealed: &[PathBuf], open: &[PathBuf]) -> bool {
+    let depth = nearest(sealed, point);
+    depth.is_some_and(|depth| nearest(open, point).is_none_or(|open| depth > open))
 }
 
 /// Returns how many names the longest of `paths` has that `inner` is or lies in.
@@ -126,8 +128,9 @@ fn unescaped(word: &[u8]) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
+const READ_ONLY: MountFlags = MountFlags::BIND.union(MountFlags::RDONLY);
 /// The list of a machine with some hundred mounts.
-const USUAL_BYTES: usize = 32 * 1024;
+const USUAL_BYTES: usize = 32_768;
 
 #[cfg(test)]
 mod tests {
@@ -146,8 +149,38 @@ mod tests {
         assert_eq!(mount.point, Path::new("/mnt/c\\d"));
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::RELATIME;
         assert_eq!(mount.flags, flags);
+        let line = b"36 35 98:0 / / rw,nodev,noexec,noatime,nodiratime - ext4 /dev/x rw";
+        let flags = [
+            MountFlags::NODEV,
+            MountFlags::NOEXEC,
+            MountFlags::NOATIME,
+            MountFlags::NODIRATIME,
+        ];
+        assert_eq!(parse(line).unwrap().flags, flags.into_iter().collect());
         assert_eq!(parse(b""), None);
         assert!(!read().unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_nearest_of_what_is_sealed_and_what_is_open_decides_about_a_mount() {
+        let paths = |paths: [&str; 2]| paths.map(PathBuf::from);
+        let (sealed, open) = (paths(["/usr", "/work/lib"]), paths(["/work", "/usr/home"]));
+        for (point, expected) in [
+            ("/usr", true),
+            ("/usr/share", true),
+            ("/usr/home/ada", false),
+            ("/work/lib/x", true),
+            ("/work/x", false),
+            ("/", false),
+            ("/usr2", false),
+        ] {
+            assert_eq!(
+                is_sealed(Path::new(point), &sealed, &open),
+                expected,
+                "{point}"
+            );
+        }
+        assert!(!is_sealed(Path::new("/usr"), &sealed, &sealed), "open wins");
     }
 
     #[test]

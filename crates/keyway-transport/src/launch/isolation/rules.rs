@@ -12,7 +12,7 @@ use landlock::{
 };
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::granted::{Granted, by_descriptor};
+use super::granted::{Granted, HELD, by_descriptor};
 use super::paths::IsolatedPaths;
 use super::{IsolationLevel, IsolationProfile, tree};
 
@@ -157,7 +157,7 @@ impl<'a> Rules<'a> {
         let entries = fs::read_dir(by_descriptor(opened)).into_iter().flatten();
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = HELD.union(OFlags::NOFOLLOW);
             let inner = rustix::fs::openat(opened, &name, flags, Mode::empty());
             // Where a link leads is allowed or hidden on its own account.
             if let Some(inner) = inner.ok().filter(|inner| !is_link(inner)) {
@@ -182,8 +182,7 @@ fn is_link(opened: &OwnedFd) -> bool {
 }
 
 fn open(path: &Path) -> Option<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).ok()
+    rustix::fs::open(path, HELD, Mode::empty()).ok()
 }
 
 /// The interface that the rules were written for.

@@ -154,6 +154,6 @@ const ABOVE: u16 = 0x25;
 const RETURN: u16 = 0x06;
 
 const ALLOWED: u32 = 0x7fff_0000;
-/// `ENOSYS` and `EAFNOSUPPORT`, which have these numbers on all architectures above.
-const NOT_IMPLEMENTED: u32 = 0x0005_0000 | 38;
-const NO_FAMILY: u32 = 0x0005_0000 | 97;
+/// `SECCOMP_RET_ERRNO` with `ENOSYS` and `EAFNOSUPPORT`, 38 and 97 on all architectures above.
+const NOT_IMPLEMENTED: u32 = 0x0005_0026;
+const NO_FAMILY: u32 = 0x0005_0061;

@@ -9,10 +9,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use super::granted::{Granted, by_descriptor};
+use super::granted::{Granted, HELD, by_descriptor};
 use super::mounts::own_processes;
 use super::paths::IsolatedPaths;
 use super::{Request, mount_table, pins};
@@ -59,14 +59,13 @@ pub(super) fn enter(places: &IsolatedPaths, request: Request<'_>) -> io::Result<
     }
     open.append(&mut written);
     mount_table::seal(&sealed, &open)?;
-    let read_only = MountFlags::BIND | MountFlags::RDONLY | LIVELY;
-    rustix::mount::mount_remount(tree.at(Path::new("/dev")), read_only, c"")?;
+    rustix::mount::mount_remount(tree.at(Path::new("/dev")), READ_ONLY, c"")?;
     own_processes(&tree.at(Path::new("/proc")))?;
     std::env::set_current_dir(BASE)?;
     rustix::process::pivot_root(".", ".")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     std::env::set_current_dir("/")?;
-    Ok(rustix::mount::mount_remount("/", read_only, c"")?)
+    Ok(rustix::mount::mount_remount("/", READ_ONLY, c"")?)
 }
 
 /// Returns the folders that the child finds empty, with and without links, unless a folder around
@@ -176,7 +175,7 @@ impl Source {
     }
 
     fn open(kind: MountKind, written: &Path, real: &Path) -> io::Result<Self> {
-        let opened = rustix::fs::open(real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let opened = rustix::fs::open(real, HELD, Mode::empty())?;
         Ok(Self {
             kind,
             written: written.to_owned(),
@@ -294,6 +293,9 @@ const BASE: &str = "/tmp";
 /// Programs may be executed and written here.
 const LIVELY: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
+/// The same, and nothing may be written.
+const READ_ONLY: MountFlags = LIVELY.union(MountFlags::BIND).union(MountFlags::RDONLY);
+
 /// Which server answers for names.
 const RESOLVER: &str = "/etc/resolv.conf";
 
@@ -352,6 +354,101 @@ mod tests {
             ("/home/ada/absent", false),
         ] {
             assert_eq!(tree.has_link(Path::new(path)), found, "{path}");
+        }
+    }
+
+    fn source(kind: MountKind, written: &str, real: &str) -> Source {
+        Source {
+            kind,
+            written: written.into(),
+            real: real.into(),
+            opened: None,
+        }
+    }
+
+    #[test]
+    fn the_nearest_folder_decides_and_of_two_at_one_path_the_one_that_may_be_written() {
+        let sources = [
+            source(MountKind::Device, "/dev/null", "/dev/null"),
+            source(MountKind::ReadOnly, "/work/lib", "/work/lib"),
+            source(MountKind::ReadOnly, "/work", "/work"),
+            source(MountKind::ReadWrite, "work", "/work"),
+            source(MountKind::ReadWrite, "/by/a/link", "/data"),
+        ];
+        let homes = [PathBuf::from("/home/ada"), PathBuf::from("/data")];
+        let shown: Vec<_> = outer_first(&sources, &homes)
+            .into_iter()
+            .map(|(source, path)| (path.to_str().unwrap(), source.map(|it| it.kind)))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("/data", None),
+                ("/work", Some(MountKind::ReadOnly)),
+                ("/work", Some(MountKind::ReadWrite)),
+                ("/data", Some(MountKind::ReadWrite)),
+                ("/home/ada", None),
+                ("/work/lib", Some(MountKind::ReadOnly)),
+                ("/by/a/link", Some(MountKind::ReadWrite)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_home_is_empty_unless_it_is_of_the_system_or_was_granted() {
+        let granted = tempfile::TempDir::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let granted = granted.path().canonicalize().unwrap();
+        let places = IsolatedPaths {
+            granted: Granted::all(std::slice::from_ref(&granted), &[]).unwrap(),
+            ..IsolatedPaths::default()
+        };
+        let isolation = crate::launch::isolation::Isolation::default();
+        let inside = granted.join("home");
+        for (path, is_empty) in [
+            ("/none/home", true),
+            ("/usr/none", true),
+            ("/usr/sbin", false),
+            ("/etc", false),
+            ("/", false),
+            ("/tmp/home", false),
+            ("/none/../home", false),
+            ("none", false),
+            (inside.to_str().unwrap(), false),
+        ] {
+            let request = Request {
+                isolation: &isolation,
+                hidden: &[],
+                root: None,
+                sockets: &[],
+                own_folders: [None, Some(Path::new(path)), None],
+            };
+            let found = homes(&places, request);
+            assert_eq!(found.contains(&PathBuf::from(path)), is_empty, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_empty_folder_is_made_only_where_nothing_of_the_persons_is_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree(folder.path().to_owned());
+        tree.folder(Path::new("/work")).unwrap();
+        tree.folder(Path::new("/home/ada")).unwrap();
+        drop(File::create(tree.at(Path::new("/file"))).unwrap());
+        let sources = [
+            source(MountKind::ReadWrite, "/work", "/work"),
+            source(MountKind::ReadOnly, "/absent", "/absent"),
+        ];
+        for (path, expected) in [
+            ("/home/ada", true),
+            ("/home/bob", true),
+            ("/absent/home", true),
+            ("/work", true),
+            ("/work/home", false),
+            ("/file", false),
+            ("/file/home", false),
+        ] {
+            let found = tree.can_be_emptied(Path::new(path), &sources);
+            assert_eq!(found, expected, "{path}");
         }
     }
 }
