@@ -251,4 +251,75 @@ mod tests {
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
         assert!(walk(&root.join("loop")).is_err());
     }
+
+    #[test]
+    fn as_many_links_are_followed_as_the_kernel_follows() {
+        let home = tempfile::TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        fs::create_dir(root.join("0")).unwrap();
+        for link in 1..=41 {
+            std::os::unix::fs::symlink((link - 1).to_string(), root.join(link.to_string()))
+                .unwrap();
+        }
+        assert_eq!(walk(&root.join("40")).unwrap().0, root.join("0"));
+        assert!(walk(&root.join("41")).is_err());
+    }
+
+    fn known(path: PathBuf) -> KnownPath {
+        let id = FolderId::of(&fs::metadata(&path).unwrap());
+        KnownPath { path, id }
+    }
+
+    #[test]
+    fn e1_a_folder_is_hidden_only_if_it_is_the_one_that_is_known() {
+        let home = tempfile::TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs::create_dir_all(at("config/keyway")).unwrap();
+        let hidden = known(at("config/keyway"));
+        let found = find(&hidden).unwrap();
+        assert_eq!((&found.path, found.id), (&hidden.path, hidden.id));
+        // It is covered itself; what leads there could be renamed.
+        let steps = found.steps.iter().filter(|it| it.folder.starts_with(&root));
+        let steps: Vec<PathBuf> = steps.map(|it| it.folder.join(&it.name)).collect();
+        assert_eq!(steps, [at("config")]);
+        fs::rename(at("config/keyway"), at("away")).unwrap();
+        fs::create_dir(at("config/keyway")).unwrap();
+        assert!(find(&hidden).is_err(), "another one lies there");
+    }
+
+    #[test]
+    fn a_folder_inside_a_hidden_one_is_hidden_with_it_and_so_is_the_link_that_leads_there() {
+        let home = tempfile::TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs::create_dir_all(at("keyway/inner/data")).unwrap();
+        std::os::unix::fs::symlink(at("keyway/inner"), at("link")).unwrap();
+        let hidden = [known(at("keyway")), known(at("link/data"))];
+        let isolation = crate::launch::isolation::Isolation::default();
+        let request = Request {
+            isolation: &isolation,
+            hidden: &hidden,
+            root: None,
+            sockets: &[],
+            own_folders: [None; 3],
+        };
+        let places = IsolatedPaths::of(request).unwrap();
+        let below = places.hidden.iter().filter(|it| it.path.starts_with(&root));
+        let below: Vec<_> = below.collect();
+        let [keyway] = below[..] else {
+            panic!("{below:?}")
+        };
+        assert_eq!(keyway.path, at("keyway"));
+        assert!(
+            keyway
+                .steps
+                .iter()
+                .any(|step| step.is_link && step.name == "link")
+        );
+        let is_inside = |step: &Step| step.folder.starts_with(at("keyway"));
+        assert!(!keyway.steps.iter().any(is_inside), "{keyway:?}");
+        assert!(places.is_hidden(&at("keyway/inner/data/x")));
+        assert!(!places.is_hidden(&at("keyway2")));
+    }
 }
