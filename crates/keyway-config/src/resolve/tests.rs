@@ -511,3 +511,37 @@ fn a_granted_variable_is_added_if_no_process_inherits_it_and_the_entry_does_not_
     assert_eq!(spec.env[1].1.to_string(), "${FILE}");
     assert_eq!(spec.values.len(), 2, "reports mask them");
 }
+
+#[test]
+fn a_value_names_each_of_its_variables_once() {
+    let fields = format!(r#"{URL}, "headers": {{"X-A": "${{B}} ${{A}}${{B}} c"}}"#);
+    let spec = resolved(&fields, &[("A", "a"), ("B", "b")]).unwrap();
+    assert_eq!(remote(&spec).headers[0].1.variables(), ["B", "A"]);
+}
+
+#[test]
+fn where_a_tenant_is_sent_is_told_with_the_variable_that_says_which() {
+    let url = |path: &str| format!(r#""type": "http", "url": "https://h.example/{path}""#);
+    for (address, header, expected) in [
+        ("", r#""X-Tenant-Id": "${A}""#, Some(("`X-Tenant-Id`", "A"))),
+        (
+            "${TEAM}",
+            r#""X-Mode": "${A}""#,
+            Some(("the address", "TEAM")),
+        ),
+        (
+            "${TEAM}",
+            r#""X-Org-Token": "${A}", "x_workspace": "${B}""#,
+            Some(("`x_workspace`", "B")),
+        ),
+        ("${A}", r#""X-Org-Token": "${A}""#, None),
+        ("", r#""X-Tenant": "fixed""#, None),
+        ("", r#""X-Teams": "${A}""#, None),
+    ] {
+        let fields = format!(r#"{}, "headers": {{{header}}}"#, url(address));
+        let spec = resolved(&fields, &[("A", "a"), ("B", "b"), ("TEAM", "t")]).unwrap();
+        let found = remote(&spec).tenant();
+        let found = found.as_ref().map(|(place, name)| (&**place, &**name));
+        assert_eq!(found, expected, "{fields}");
+    }
+}
