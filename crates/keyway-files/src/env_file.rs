@@ -19,3 +19,23 @@ pub fn load(path: &Path) -> Result<Variables, LoadError> {
 }
 
 const MAX_BYTES: usize = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use keyway_config::environment::Environment as _;
+
+    use super::*;
+
+    #[test]
+    fn the_variables_in_the_first_megabyte_of_a_file_are_read() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let (note, lines) = ("x".repeat(1_000_000), "\n".repeat(100_000));
+        write!(file, "# {note}\nA=1\n{lines}B=2\n").unwrap();
+        let variables = load(file.path()).unwrap();
+        assert_eq!(variables.get("A").unwrap().expose(), "1");
+        assert!(variables.get("B").is_none());
+        assert!(load(Path::new("/none/at/all")).is_err());
+    }
+}
