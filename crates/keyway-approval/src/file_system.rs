@@ -37,19 +37,18 @@ impl FileSystems {
         *on_disk.or_insert_with(|| is_on_disk(&path())) && self.is_own(metadata)
     }
 
-    /// Says whether no other user can write a file, apart from the superuser.
     fn is_own(&self, metadata: &Metadata) -> bool {
-        let owner = metadata.uid();
-        let is_ours = owner == 0 || owner == self.user;
-        is_ours && is_owners(owner, metadata.gid(), metadata.mode())
+        let (owner, group) = (metadata.uid(), metadata.gid());
+        no_other_writes(self.user, owner, group, metadata.mode())
     }
 }
 
-/// Says whether only its owner can write a file.
-const fn is_owners(owner: u32, group: u32, mode: u32) -> bool {
+/// Says whether no other user can write a file, apart from the superuser.
+const fn no_other_writes(user: u32, owner: u32, group: u32, mode: u32) -> bool {
+    let is_ours = owner == 0 || owner == user;
     // Where every user has a group of the same number, the group is the user.
     let is_group_own = mode & 0o020 == 0 || group == owner;
-    is_group_own && mode & 0o002 == 0
+    is_ours && is_group_own && mode & 0o002 == 0
 }
 
 /// Says whether a file system keeps its files on a disk of this machine; not if that cannot be told.
@@ -93,21 +92,27 @@ const DISKS: [u32; 8] = [
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
-    use super::{is_disks, is_owners};
+    use super::{is_disks, no_other_writes};
 
-    /// A group of the user's own number has no other member.
+    /// A group of the owner's own number has no other member.
     #[test]
-    fn e05_a_file_that_others_can_write_is_not_its_owners() {
-        for (group, mode, expected) in [
-            (1000, 0o644, true),
-            (1000, 0o664, true),
-            (100, 0o644, true),
-            (100, 0o664, false),
-            (1000, 0o646, false),
-            (1000, 0o666, false),
-            (100, 0o646, false),
+    fn e05_a_file_that_another_user_can_write_is_told_by_its_owner_and_mode() {
+        for (owner, group, mode, expected) in [
+            (1000, 1000, 0o644, true),
+            (1000, 1000, 0o664, true),
+            (1000, 100, 0o644, true),
+            (1000, 100, 0o664, false),
+            (1000, 1000, 0o646, false),
+            (1000, 1000, 0o666, false),
+            (1000, 100, 0o646, false),
+            (0, 0, 0o664, true),
+            (0, 1000, 0o644, true),
+            (0, 1000, 0o664, false),
+            (1001, 1001, 0o600, false),
+            (1001, 1001, 0o666, false),
         ] {
-            assert_eq!(is_owners(1000, group, mode), expected, "{group} {mode:o}");
+            let found = no_other_writes(1000, owner, group, mode);
+            assert_eq!(found, expected, "{owner} {group} {mode:o}");
         }
     }
 
