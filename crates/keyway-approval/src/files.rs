@@ -313,7 +313,7 @@ impl Lookup {
         let mut room = walk::MAX_BYTES;
         paths
             .into_iter()
-            .map(|path| NamedFile::look(path, &mut room))
+            .map(|path| NamedFile::look(is_systems(&path), path, &mut room))
             .collect()
     }
 
@@ -352,13 +352,13 @@ impl NamedFile {
         }
     }
 
-    fn look(path: PathBuf, room: &mut u64) -> Self {
+    fn look(is_systems: bool, path: PathBuf, room: &mut u64) -> Self {
         let target = fs::canonicalize(&path)
             .ok()
             .filter(|target| *target != path);
         let metadata = fs::metadata(&path).ok();
         // A program of the system that the plugin links to may be upgraded.
-        let is_fixed = target.is_some() && is_systems(&path);
+        let is_fixed = target.is_some() && is_systems;
         let size = metadata.as_ref().map_or(0, fs::Metadata::len);
         let fits = size <= *room;
         if fits {
@@ -418,3 +418,39 @@ const CONFIGURATION: &[&str] = &[
     "sitecustomize.py",
     "usercustomize.py",
 ];
+
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of a fresh temporary folder"
+)]
+mod tests {
+    use super::*;
+
+    /// A link to a program of the system stays the same through its upgrades.
+    #[test]
+    fn a_named_file_counts_by_its_content_unless_a_link_leads_to_the_systems_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (file, link) = (root.join("file"), root.join("link"));
+        fs::write(&file, "12").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for (path, is_systems, room, is_read, is_too_large, left) in [
+            (&file, false, 2, true, false, 0),
+            (&file, false, 1, false, true, 1),
+            (&file, true, 2, true, false, 0),
+            (&link, false, 3, true, false, 1),
+            (&link, false, 1, false, true, 1),
+            (&link, true, 2, false, false, 0),
+            (&link, true, 1, false, false, 1),
+        ] {
+            let mut rest = room;
+            let found = NamedFile::look(is_systems, path.clone(), &mut rest);
+            let case = format!("{} {is_systems} {room}", path.display());
+            assert_eq!(found.content.is_some(), is_read, "{case}");
+            assert_eq!(found.is_too_large, is_too_large, "{case}");
+            assert_eq!(found.target.is_some(), path == &link, "{case}");
+            assert_eq!(rest, left, "{case}");
+        }
+    }
+}
