@@ -196,6 +196,16 @@ fn e05_what_others_than_its_owner_can_change_is_told_by_its_mode() {
     }
 }
 
+/// The superuser could change all of it, so that its own programs count by what they hold.
+#[test]
+fn only_to_others_than_the_superuser_the_system_stays_as_it_is() {
+    let (_folder, root) = fresh();
+    let is_systems = |path: &Path| is_systems(&fs::symlink_metadata(path).unwrap());
+    let is_root = rustix::process::geteuid().is_root();
+    assert_eq!(is_systems(Path::new("/")), !is_root);
+    assert!(!is_systems(&root));
+}
+
 /// Threat E5: what the superuser's folder holds may still be another's.
 #[test]
 fn e05_a_folder_is_kept_only_with_everything_below() {
