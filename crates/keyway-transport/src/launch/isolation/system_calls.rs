@@ -157,3 +157,89 @@ const ALLOWED: u32 = 0x7fff_0000;
 /// `SECCOMP_RET_ERRNO` with `ENOSYS` and `EAFNOSUPPORT`, 38 and 97 on all architectures above.
 const NOT_IMPLEMENTED: u32 = 0x0005_0026;
 const NO_FAMILY: u32 = 0x0005_0061;
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    /// What the kernel answers to a call: nothing if it goes through.
+    fn answer(
+        program: &[sock_filter],
+        [architecture, number, argument]: [u32; 3],
+    ) -> Option<Errno> {
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            let is_true = match code {
+                LOAD if k == NUMBER => {
+                    value = number;
+                    true
+                }
+                LOAD if k == ARCHITECTURE => {
+                    value = architecture;
+                    true
+                }
+                LOAD if k == FIRST_ARGUMENT => {
+                    value = argument;
+                    true
+                }
+                AND => {
+                    value &= k;
+                    true
+                }
+                RETURN if k == ALLOWED => return None,
+                RETURN => {
+                    assert_eq!(k & !0xffff, 0x0005_0000, "an error and nothing else");
+                    return i32::try_from(k & 0xffff).ok().map(Errno::from_raw_os_error);
+                }
+                EQUAL => value == k,
+                AT_LEAST => value >= k,
+                ABOVE => value > k,
+                other => panic!("{other}"),
+            };
+            at += 1 + usize::from(if is_true { jt } else { jf });
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_child_has_no_keyrings_and_a_confined_one_sockets_of_usual_families_alone() {
+        const NATIVE: u32 = 0xc000_003e;
+        const OF_32_BITS: u32 = 0x4000_0003;
+        const VSOCK: u32 = 40;
+        let (absent, refused) = (Some(Errno::NOSYS), Some(Errno::AFNOSUPPORT));
+        for (call, of_any, of_confined) in [
+            ([NATIVE, 0, 0], None, None),
+            ([NATIVE, 247, 0], None, None),
+            ([NATIVE, 248, 0], absent, absent),
+            ([NATIVE, 250, 0], absent, absent),
+            ([NATIVE, 251, 0], None, None),
+            ([NATIVE, X32 | 249, 0], absent, absent),
+            ([NATIVE, 425, 0], None, absent),
+            ([NATIVE, 41, 1], None, None),
+            ([NATIVE, 41, 2], None, None),
+            ([NATIVE, 41, 10], None, None),
+            ([NATIVE, 41, 16], None, None),
+            ([NATIVE, 41, VSOCK], None, refused),
+            ([NATIVE, X32 | 41, VSOCK], None, refused),
+            ([NATIVE, 42, VSOCK], None, None),
+            ([NATIVE, 102, 1], None, None),
+            ([OF_32_BITS, 285, 0], None, None),
+            ([OF_32_BITS, 286, 0], absent, absent),
+            ([OF_32_BITS, 288, 0], absent, absent),
+            ([OF_32_BITS, 289, 0], None, None),
+            ([OF_32_BITS, 425, 0], None, absent),
+            ([OF_32_BITS, 359, 1], None, None),
+            ([OF_32_BITS, 359, VSOCK], None, refused),
+            // One call for all that sockets do: opening one is refused, using one is not.
+            ([OF_32_BITS, 102, 1], None, absent),
+            ([OF_32_BITS, 102, 3], None, None),
+            ([OF_32_BITS, 248, 0], None, None),
+        ] {
+            assert_eq!(answer(&program(false), call), of_any, "{call:x?}");
+            assert_eq!(answer(&program(true), call), of_confined, "{call:x?}");
+        }
+    }
+}
