@@ -29,6 +29,9 @@ pub(crate) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Until when after its claim a refresh token whose answer was lost is sent again at once. Periods of
 /// grace are seconds; a server that was silent for longer is left alone.
 pub(crate) const LOST_ANSWER_REPEAT_WITHIN: Duration = Duration::from_secs(10);
+/// Before it is sent for the third time, and longer each time after that; before the second there is
+/// no pause.
+pub(crate) const LOST_ANSWER_FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// How long connecting may take before that, whatever the client allows.
 pub(crate) const CONNECT_ALLOWANCE: Duration = Duration::from_secs(30);
 /// In such steps that time is counted.

@@ -215,7 +215,22 @@ impl Observed<'_> {
             return Err("a token was refused that had never been good".to_owned());
         };
         let cause = self.cause_within(before, again.at);
+        // It may be the request of a process that is dead, read after that of the survivor.
+        let cause = cause.or_else(|| self.came_late(again).then_some(Cause::Kill));
         cause.ok_or_else(|| format!("token {} came again without a cause", again.number))
+    }
+
+    /// Tells whether a token was sent by a process that had been killed when it was read.
+    fn came_late(&self, again: &Redemption) -> bool {
+        let latest = again
+            .at
+            .saturating_sub(SLACK + self.stalled(again.at, again.at));
+        let is_its_kill = |incident: &Incident| {
+            incident.cause == Cause::Kill
+                && (latest..=again.at).contains(&incident.from)
+                && (again.replica.is_none() || again.replica == incident.replica)
+        };
+        self.incidents.iter().any(is_its_kill)
     }
 
     /// Says why what a token was redeemed for may not have been stored, by some time.

@@ -44,8 +44,8 @@ use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown
 use crate::observer::{ServerEvent, Topic};
 use crate::ports::{CarriedExchange, ExchangeCarrier, HttpFailure};
 use crate::timeouts::{
-    CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, LOST_ANSWER_REPEAT_WITHIN,
-    REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
+    CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, LOST_ANSWER_FIRST_PAUSE,
+    LOST_ANSWER_REPEAT_WITHIN, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
 };
 
 pub(super) use self::carrying::settle;
@@ -80,6 +80,18 @@ pub(super) enum Renewed {
     },
 }
 
+/// The answers that one renewal lost.
+#[derive(Debug, Default)]
+struct LostAnswers {
+    /// When the token was claimed that was sent first.
+    first: Option<Instant>,
+    /// How often it was sent again.
+    repeated: u32,
+}
+
+/// How often a token is sent again whose answers are lost.
+const MOST_REPEATS: u32 = 3;
+
 /// A sign-in whose refresh token this process has claimed.
 #[derive(Debug, Clone, Copy)]
 struct Claimed<'a> {
@@ -108,6 +120,7 @@ impl OAuthEngine {
         mut cause: Cause,
     ) -> Result<Renewed, OAuthError> {
         let mut carrier = self.carrier.as_deref();
+        let mut lost = LostAnswers::default();
         loop {
             let claim = match self.claim_or_wait(seen, issuer, &mut cause).await? {
                 ClaimStep::Ours(claim) => claim,
@@ -120,7 +133,8 @@ impl OAuthEngine {
                 ClaimStep::NotRenewable => return self.ended().await,
             };
             self.observer.note(Topic::OAuth, || why(&cause).to_owned());
-            let outcome = self.redeem(seen, &cause, &claim, carrier).await;
+            let way = (carrier, &mut lost);
+            let outcome = self.redeem(seen, &cause, &claim, way).await;
             self.renewal.end();
             match outcome {
                 Ok(Some(renewed)) => return Ok(renewed),
@@ -135,12 +149,21 @@ impl OAuthEngine {
         }
     }
 
-    /// Says whether a token whose answer was lost just now is worth sending again at once: servers
-    /// with a grace period take it, for seconds. By the next use that may be over.
-    async fn may_be_graced(&self, issuer: &str, claim: &OwnClaim) -> bool {
-        !claim.is_repeated()
-            && self.age(claim) <= LOST_ANSWER_REPEAT_WITHIN
-            && self.rotations.get(issuer).await != Rotation::Strict
+    /// Says whether a token whose answer was lost just now is worth sending again, and waits until then:
+    /// servers with a grace period take it, for seconds. By the next use that may be over; and a server
+    /// without one would be sent no other token then.
+    async fn may_be_graced(&self, issuer: &str, claim: &OwnClaim, lost: &mut LostAnswers) -> bool {
+        let first = *lost.first.get_or_insert(claim.from());
+        let age = self.clock.monotonic().saturating_duration_since(first);
+        let pause = LOST_ANSWER_FIRST_PAUSE * lost.repeated;
+        let is_worth_it = lost.repeated < MOST_REPEATS
+            && age + pause <= LOST_ANSWER_REPEAT_WITHIN
+            && self.rotations.get(issuer).await != Rotation::Strict;
+        if is_worth_it {
+            lost.repeated += 1;
+            self.tasks.sleep(pause).await;
+        }
+        is_worth_it
     }
 
     /// Returns what is stored now, as what this process or another made.
@@ -166,9 +189,9 @@ impl OAuthEngine {
         seen: &Grant,
         cause: &Cause,
         claim: &OwnClaim,
-        carrier: Option<&dyn ExchangeCarrier>,
+        way: (Option<&dyn ExchangeCarrier>, &mut LostAnswers),
     ) -> Result<Option<Renewed>, OAuthError> {
-        let outcome = self.redeem_claimed(seen, cause, claim, carrier).await;
+        let outcome = self.redeem_claimed(seen, cause, claim, way).await;
         match &outcome {
             Ok(Some(Renewed::SignIn(cause))) => {
                 self.traffic.of(&issuer_of(seen)).ended_with(cause);
@@ -195,7 +218,7 @@ impl OAuthEngine {
         seen: &Grant,
         cause: &Cause,
         claim: &OwnClaim,
-        carrier: Option<&dyn ExchangeCarrier>,
+        (carrier, lost): (Option<&dyn ExchangeCarrier>, &mut LostAnswers),
     ) -> Result<Option<Renewed>, OAuthError> {
         let Some(details) = Details::decode(seen.details.expose()) else {
             self.release(claim).await?;
@@ -240,7 +263,7 @@ impl OAuthEngine {
         let is_cut = asked.as_ref().is_err_and(is_connection_lost);
         let outcome = self.settle(&claimed, &new_details, asked).await?;
         end(carried).await;
-        if is_cut && self.may_be_graced(&details.issuer, claim).await {
+        if is_cut && self.may_be_graced(&details.issuer, claim, lost).await {
             let line = "the answer was lost; sending the refresh token once more";
             self.observer.note(Topic::OAuth, || line.to_owned());
             return Ok(None);

@@ -170,6 +170,21 @@ fn where_the_machine_stood_still_a_kill_explains_what_was_read_later() {
 }
 
 #[test]
+fn what_a_dead_process_sent_may_be_read_after_what_its_survivor_sent() {
+    let mut run = Run::of(Profile::Grace(10));
+    let spent = run.current.clone();
+    run.renew(100);
+    run.families.sent_by(0, Some(2));
+    run.current = run.redeem(&spent, 101, Delivery::Unread).unwrap();
+    run.families.sent_by(0, Some(1));
+    run.incident(Cause::Kill, 100);
+    run.incidents[0].replica = Some(1);
+    assert_eq!(run.passes().recovered, [(Cause::Kill, 1)].into());
+    run.incidents[0].replica = Some(0);
+    run.fails("without a cause");
+}
+
+#[test]
 fn what_a_kill_costs_at_a_strict_server_must_be_named_in_the_audit() {
     let mut run = Run::of(Profile::Strict);
     let spent = run.current.clone();
