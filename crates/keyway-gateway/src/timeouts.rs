@@ -18,6 +18,10 @@ pub(crate) const CANCELLED_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for a call whose client went away without cancelling it, and which its server goes on with.
 pub(crate) const CONTINUED_CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// How long a program of a person waits at their limit for one that is just ending, before a session has
+/// to give way.
+pub(crate) const PROGRAM_END_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long a program of a person waits for the end of a session that gives way to it.
 pub(crate) const PROGRAM_PLACE_TIMEOUT: Duration = Duration::from_secs(10);
 

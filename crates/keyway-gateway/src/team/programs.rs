@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::gateway::RoomMaker;
-use crate::timeouts::PROGRAM_PLACE_TIMEOUT;
+use crate::timeouts::{PROGRAM_END_TIMEOUT, PROGRAM_PLACE_TIMEOUT};
 
 /// The limits, and how many programs there are. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -96,8 +96,18 @@ impl ProgramLimits {
             Ok(place) => return Ok(place),
             Err(full @ NoPlace::ForAll(_)) => return Err(full.problem()),
             Err(full @ NoPlace::ForPerson(_)) => {
-                let room_maker = self.places.room_maker.get();
-                if !room_maker.is_some_and(|room_maker| room_maker(person)) {
+                let Some(room_maker) = self.places.room_maker.get() else {
+                    return Err(full.problem());
+                };
+                // A session that is just ending makes room by itself.
+                if timeout(PROGRAM_END_TIMEOUT, freed.as_mut()).await.is_ok() {
+                    freed.set(self.places.freed.notified());
+                    freed.as_mut().enable();
+                    if let Ok(place) = self.take_free(person) {
+                        return Ok(place);
+                    }
+                }
+                if !room_maker(person) {
                     return Err(full.problem());
                 }
             }
