@@ -100,7 +100,9 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
         Task::Reproduce { binary, only } => reproduce::run(&workspace, &binary, only.as_deref()),
-        Task::Storm { plan } => storm::run(&workspace, &plan),
+        Task::Storm { setup, plan } => {
+            storm::run(&workspace, tools::Missing::from_flag(setup), &plan)
+        }
         Task::Layers { write: false } => layers::check(&workspace),
         Task::Layers { write: true } => layers::write(&workspace),
         Task::Surface { write: false } => surface::check(&workspace),
@@ -238,6 +240,9 @@ enum Task {
     },
     /// Let everything fail around three replicas with many people, and check that no sign-in is lost
     Storm {
+        /// Install other gateways that are missing into `target/tools`, for `--rivals`
+        #[arg(long)]
+        setup: bool,
         #[command(flatten)]
         plan: storm::Plan,
     },

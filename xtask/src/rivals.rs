@@ -2,7 +2,8 @@
 //! with `--refresh`, these and Codex while a token is renewed under difficulties.
 //!
 //! Not part of `cargo xtask test`: it takes minutes and needs a package that nothing else needs.
-//! The attacks and races are in `bench/rivals.mjs`, the renewals in `bench/refresh.mjs`.
+//! The attacks and races are in `bench/rivals.mjs`, the renewals in `bench/refresh.mjs`. Other gateways,
+//! which `cargo xtask bench team` and `cargo xtask storm` compare with, are found and installed here.
 
 use std::fs;
 use std::path::PathBuf;
@@ -103,8 +104,64 @@ fn install(workspace: &Workspace, missing: Missing) -> Result<(), XtaskError> {
     child::run(&mut npm)
 }
 
+/// Finds other gateways, or installs them, each in an environment of its own; returns `NAME=FOLDER` of
+/// each, as `keyway-storm` takes it.
+///
+/// # Errors
+///
+/// Returns [`XtaskError::ToolsMissing`] if one is not there and `missing` does not say that it should be
+/// installed.
+pub(crate) fn gateways(workspace: &Workspace, missing: Missing) -> Result<Vec<String>, XtaskError> {
+    let mut found = Vec::new();
+    let mut absent = Vec::new();
+    for gateway in GATEWAYS {
+        let folder = workspace.tools().join("rivals").join(gateway.name);
+        if !folder.join(gateway.program).is_file() {
+            if missing == Missing::Report {
+                absent.push(format!(
+                    "{} from PyPI, to compare with",
+                    gateway.packages.join(" ")
+                ));
+                continue;
+            }
+            let mut make = child::program(workspace, "python3");
+            child::run(make.args(["-m", "venv", "--clear"]).arg(&folder))?;
+            let mut pip = child::program(workspace, folder.join("bin/pip"));
+            child::run(pip.args(["install", "--quiet"]).args(gateway.packages))?;
+        }
+        found.push(format!("{}={}", gateway.name, folder.display()));
+    }
+    match absent.is_empty() {
+        true => Ok(found),
+        false => Err(XtaskError::ToolsMissing { missing: absent }),
+    }
+}
+
+/// Another gateway.
+struct Gateway {
+    name: &'static str,
+    packages: &'static [&'static str],
+    program: &'static str,
+}
+
 fn prefix(workspace: &Workspace) -> PathBuf {
     workspace.tools().join("mcp-remote")
 }
 
+const GATEWAYS: [Gateway; 2] = [
+    Gateway {
+        name: "contextforge",
+        packages: &[
+            "mcp-contextforge-gateway==1.0.7.post20260921",
+            "psycopg[binary]==3.3.9",
+        ],
+        program: "bin/mcpgateway",
+    },
+    // Later ones need a `certifi` that PyPI does not have yet.
+    Gateway {
+        name: "litellm",
+        packages: &["litellm[proxy,extra_proxy]==1.106.2"],
+        program: "bin/litellm",
+    },
+];
 pub(crate) const MCP_REMOTE: &str = "0.15.1";

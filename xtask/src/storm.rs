@@ -9,6 +9,8 @@ use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::programs;
+use crate::rivals;
+use crate::tools::Missing;
 
 /// How the storm is run.
 #[derive(Debug, Default, clap::Args)]
@@ -34,14 +36,21 @@ pub(crate) struct Plan {
     /// An older `keyway`, which replicas run until the first rolling restart
     #[arg(long)]
     older: Option<PathBuf>,
+    /// Compare what becomes of sign-ins with ContextForge and LiteLLM from PyPI, a few minutes each
+    #[arg(long, conflicts_with_all = ["long", "active", "older"])]
+    rivals: bool,
 }
 
 /// Builds the programs and runs the storm.
 ///
 /// # Errors
 ///
-/// Returns [`XtaskError`] if something is not as it has to be; the storm has printed what.
-pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> {
+/// Returns [`XtaskError`] if something is not as it has to be; the storm has printed what. Another
+/// gateway that is not there is an error unless `missing` says that it should be installed.
+pub(crate) fn run(workspace: &Workspace, missing: Missing, plan: &Plan) -> Result<(), XtaskError> {
+    if plan.rivals {
+        return beside_others(workspace, missing, plan);
+    }
     let folder = match plan.long {
         false => programs::build(workspace, &["keyway", "keyway-storm"])?,
         true => {
@@ -72,6 +81,22 @@ pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> 
     if let Some(older) = &plan.older {
         storm.arg("--older").arg(older);
     }
+    child::run(&mut storm)
+}
+
+/// Runs ours and the other gateways, one after the other.
+fn beside_others(workspace: &Workspace, missing: Missing, plan: &Plan) -> Result<(), XtaskError> {
+    let gateways = rivals::gateways(workspace, missing)?;
+    let folder = programs::build(workspace, &["keyway", "keyway-storm"])?;
+    let mut storm = child::program(workspace, folder.join("keyway-storm"));
+    storm
+        .arg("rivals")
+        .arg(folder.join("keyway"))
+        .args(gateways.iter().map(|it| format!("--rival={it}")))
+        .args(plan.minutes.map(|it| format!("--seconds={}", it * 60)))
+        .args(plan.people.map(|people| format!("--people={people}")))
+        .args(plan.seed.map(|seed| format!("--seed={seed}")))
+        .args(plan.only.as_ref().map(|only| format!("--only={only}")));
     child::run(&mut storm)
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(
     steps.run("storm", || {
         let mut plan = storm::Plan::default();
         plan.long = extent == Extent::Long;
-        storm::run(workspace, &plan)
+        storm::run(workspace, missing_tools, &plan)
     })?;
     steps.run("package", || dist::smoke(workspace))?;
     steps.run("conformance", || {

@@ -11,6 +11,7 @@ use crate::child;
 use crate::dist::project::FEATURES;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
+use crate::rivals;
 use crate::tools::Missing;
 
 /// What is measured, and how.
@@ -48,7 +49,7 @@ pub(crate) fn measure(
     plan: &Plan,
 ) -> Result<(), XtaskError> {
     let rivals = match plan.rivals {
-        true => rivals(workspace, missing)?,
+        true => rivals::gateways(workspace, missing)?,
         false => Vec::new(),
     };
     let built = build(workspace, plan)?;
@@ -137,56 +138,6 @@ fn broken((large, small): (u64, u64), (ours, theirs): (f64, f64)) -> Vec<String>
     broken
 }
 
-/// Finds the other gateways, or installs them, each in an environment of its own.
-fn rivals(workspace: &Workspace, missing: Missing) -> Result<Vec<String>, XtaskError> {
-    let mut found = Vec::new();
-    let mut absent = Vec::new();
-    for rival in RIVALS {
-        let folder = workspace.tools().join("rivals").join(rival.name);
-        if !folder.join(rival.program).is_file() {
-            if missing == Missing::Report {
-                absent.push(format!(
-                    "{} from PyPI, to compare with",
-                    rival.packages.join(" ")
-                ));
-                continue;
-            }
-            let mut make = child::program(workspace, "python3");
-            child::run(make.args(["-m", "venv", "--clear"]).arg(&folder))?;
-            let mut pip = child::program(workspace, folder.join("bin/pip"));
-            child::run(pip.args(["install", "--quiet"]).args(rival.packages))?;
-        }
-        found.push(format!("{}={}", rival.name, folder.display()));
-    }
-    match absent.is_empty() {
-        true => Ok(found),
-        false => Err(XtaskError::ToolsMissing { missing: absent }),
-    }
-}
-
-/// Another gateway.
-struct Rival {
-    name: &'static str,
-    packages: &'static [&'static str],
-    program: &'static str,
-}
-
-const RIVALS: [Rival; 2] = [
-    Rival {
-        name: "contextforge",
-        packages: &[
-            "mcp-contextforge-gateway==1.0.7.post20260921",
-            "psycopg[binary]==3.3.9",
-        ],
-        program: "bin/mcpgateway",
-    },
-    // Later ones need a `certifi` that PyPI does not have yet.
-    Rival {
-        name: "litellm",
-        packages: &["litellm[proxy,extra_proxy]==1.106.2"],
-        program: "bin/litellm",
-    },
-];
 const STARTS: usize = 100;
 const MOST_BYTES: u64 = 3 << 20;
 /// Two medians of one program differ by as much.
