@@ -132,15 +132,20 @@ pub(crate) struct Issued {
 pub(crate) struct Families(pub(crate) Vec<Family>);
 
 impl Families {
-    /// Begins a family whose first access token has expired.
-    pub(crate) fn begin(&mut self, profile: Profile, person: usize) -> (String, String) {
+    /// Begins a family whose first access token expires at a time; zero if it already has.
+    pub(crate) fn begin(
+        &mut self,
+        profile: Profile,
+        person: usize,
+        ends: Duration,
+    ) -> (String, String) {
         let number = self.0.len();
         let (access, refresh) = (token("at", number, 0), token("rt", number, 0));
         self.0.push(Family {
             profile,
             person,
             tokens: vec![refresh.clone()],
-            access: [(access.clone(), Duration::ZERO)].into(),
+            access: [(access.clone(), ends)].into(),
             redemptions: Vec::new(),
             ended: None,
         });
@@ -230,6 +235,11 @@ impl Family {
         all.find(|it| it.number == number && it.accepted)
     }
 
+    /// Returns when the newest access token expires.
+    pub(crate) fn expires_at(&self) -> Duration {
+        self.access.back().map_or(Duration::ZERO, |(_, ends)| *ends)
+    }
+
     /// Whether a token would be redeemed now.
     pub(crate) fn accepts(&self, number: usize, now: Duration) -> bool {
         if self.ended.is_some() {
@@ -266,7 +276,7 @@ mod tests {
 
     fn comes_again(profile: Profile, after: u64) -> (bool, bool) {
         let mut all = Families::default();
-        let (_, refresh) = all.begin(profile, 7);
+        let (_, refresh) = all.begin(profile, 7, Duration::ZERO);
         let first = all.redeem(&refresh, second(100), LIFE).unwrap().1.unwrap();
         assert_eq!(all.person(profile, &first.access, second(101)), Some(7));
         let again = all.redeem(&refresh, second(100 + after), LIFE).unwrap().1;
@@ -290,7 +300,7 @@ mod tests {
     #[test]
     fn foreign_tokens_are_of_no_family_and_access_tokens_expire() {
         let mut all = Families::default();
-        let (access, refresh) = all.begin(Profile::Strict, 0);
+        let (access, refresh) = all.begin(Profile::Strict, 0, Duration::ZERO);
         assert_eq!(all.find("rt.0.0.00"), None);
         assert_eq!(all.person(Profile::Strict, &access, second(1)), None);
         let new = all.redeem(&refresh, second(5), LIFE).unwrap().1.unwrap();

@@ -4,11 +4,11 @@
 //! comparison alike. Absolute figures say more about the machine than about the program.
 
 mod calls;
-mod client;
+pub(crate) mod client;
 mod expiry;
 mod kills;
 mod memory;
-mod rivals;
+pub(crate) mod rivals;
 mod site;
 mod statements;
 mod team;

@@ -33,6 +33,7 @@ mod load;
 mod namespaces;
 mod people;
 mod report;
+mod rivals;
 mod seed;
 mod timeouts;
 mod transit;
@@ -89,8 +90,10 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("figures") {
-        return figures::run();
+    match std::env::args().nth(1).as_deref() {
+        Some("figures") => return figures::run(),
+        Some("rivals") => return rivals::run(),
+        _ => {}
     }
     let options = Options::parse();
     let runtime = Runtime::new().expect("a runtime");

@@ -51,6 +51,17 @@ pub(crate) fn store_all(
     world: &World,
     people: usize,
 ) -> (Vec<SignIn>, Vec<GrantKey>) {
+    let of = |person| EACH.map(|step| (person, (person + step) % Profile::ALL.len()));
+    let wanted: Vec<_> = (0..people).flat_map(of).collect();
+    store_each(replica, world, &wanted)
+}
+
+/// The same for sign-ins that are given by person and server.
+pub(crate) fn store_each(
+    replica: &Replica,
+    world: &World,
+    wanted: &[(usize, usize)],
+) -> (Vec<SignIn>, Vec<GrantKey>) {
     let own = replica.grants(Person::shared("default").expect("a name"));
     let mut keys: Vec<_> = own
         .list("default")
@@ -72,20 +83,18 @@ pub(crate) fn store_all(
     let details: Vec<Vec<u8>> = details.collect();
     let mut all = Vec::new();
     let mut tokens = Vec::new();
-    for person in 0..people {
-        for server in EACH.map(|step| (person + step) % Profile::ALL.len()) {
-            let profile = Profile::ALL[server];
-            let (family, issued) = world.families(|families| {
-                let issued = families.begin(profile, person);
-                (families.0.len() - 1, issued)
-            });
-            all.push(SignIn {
-                family,
-                person,
-                server,
-            });
-            tokens.push(issued);
-        }
+    for (person, server) in wanted.iter().copied() {
+        let profile = Profile::ALL[server];
+        let (family, issued) = world.families(|families| {
+            let issued = families.begin(profile, person, Duration::ZERO);
+            (families.0.len() - 1, issued)
+        });
+        all.push(SignIn {
+            family,
+            person,
+            server,
+        });
+        tokens.push(issued);
     }
     // Relaxed: each number is given out once, and nothing else depends on it.
     let next = AtomicUsize::new(0);

@@ -70,3 +70,21 @@ pub(crate) const RIVAL_START_TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) const RIVAL_POLL: Duration = Duration::from_millis(200);
 /// For freed memory to go back to the system.
 pub(crate) const SETTLE: Duration = Duration::from_secs(2);
+
+// Of the storm beside other gateways.
+
+/// Between two looks whether a token has to be renewed.
+pub(crate) const DUE_POLL: Duration = Duration::from_millis(200);
+/// For a token request under which a process is killed.
+pub(crate) const KILL_WAIT: Duration = Duration::from_secs(30);
+/// Longer than that no part takes, even if fewer processes were killed than wanted.
+pub(crate) const PART_AT_MOST: Duration = Duration::from_secs(420);
+/// Lifetimes of access tokens: at least, and how many seconds more.
+pub(crate) const TOKENS_LIVE_AT_LEAST: Duration = Duration::from_secs(15);
+pub(crate) const TOKENS_LIVE_LONGER: u64 = 16;
+/// Longer than any of them, with the time that a slow server takes for its answer.
+pub(crate) const TOKENS_LIVE_AT_MOST: Duration = Duration::from_secs(45);
+/// Between two calls of a person who got no page at the end.
+pub(crate) const PROBE_PAUSE: Duration = Duration::from_secs(4);
+/// ContextForge renews a token in the call that needs it if it ends sooner.
+pub(crate) const FORGE_RENEWS_AHEAD: Duration = Duration::from_secs(300);

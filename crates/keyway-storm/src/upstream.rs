@@ -47,15 +47,42 @@ enum Role {
 
 struct State {
     families: Families,
-    /// The sign-ins that are copied for all people: refresh tokens by code.
-    codes: HashMap<String, (String, String)>,
+    /// What codes are redeemed for.
+    codes: HashMap<String, Issued>,
+    codes_issued: usize,
     seed: Seed,
     /// Answers are lost only while the storm lasts.
     loses_answers: bool,
+    terms: Terms,
+}
+
+/// For how long access tokens are good, and how often answers are lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Of the first token of a person who signs in.
+    pub(crate) first: Duration,
+    /// Of later ones, at least.
+    pub(crate) lifetime: Duration,
+    /// So many seconds more, at random.
+    pub(crate) spread: u64,
+    /// One of so many answers of a server that loses answers does not arrive.
+    pub(crate) loses_one_of: usize,
+}
+
+impl Terms {
+    /// Those of the storm.
+    pub(crate) const STORM: Self = Self {
+        first: Duration::from_secs(60),
+        lifetime: Duration::from_secs(20),
+        spread: 41,
+        loses_one_of: 40,
+    };
 }
 
 /// The number of no person: of the sign-ins that are copied for all people.
 pub(crate) const TEMPLATE: usize = usize::MAX;
+/// The parameter by which a browser says whose it is, where that has a meaning.
+pub(crate) const PERSON: &str = "person";
 
 impl World {
     /// Binds the servers' ports and serves them for as long as the process lives.
@@ -81,8 +108,10 @@ impl World {
             state: Mutex::new(State {
                 families: Families::default(),
                 codes: HashMap::new(),
+                codes_issued: 0,
                 seed,
                 loses_answers: false,
+                terms: Terms::STORM,
             }),
             kill_trigger,
             refreshes: AtomicUsize::new(0),
@@ -118,6 +147,10 @@ impl World {
         self.lock().loses_answers = lose;
     }
 
+    pub(crate) fn set_terms(&self, terms: Terms) {
+        self.lock().terms = terms;
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -133,14 +166,16 @@ impl World {
             families,
             seed,
             loses_answers,
+            terms,
             ..
         } = &mut *state;
-        let lifetime = Duration::from_secs(20) + Duration::from_secs(seed.next() % 41);
+        let lifetime = terms.lifetime + Duration::from_secs(seed.next() % terms.spread);
         let (family, outcome) = families.redeem(refresh, self.now(), lifetime)?;
         families.sent_by(family, sender);
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         let profile = families.0.get(family)?.profile;
-        let is_lost = profile.loses_answers() && *loses_answers && seed.below(LOSES_ONE_OF) == 0;
+        let is_lost =
+            profile.loses_answers() && *loses_answers && seed.below(terms.loses_one_of) == 0;
         Some((family, outcome, is_lost))
     }
 }
@@ -329,27 +364,35 @@ impl Site {
             ("GET", "/authorize") => self.authorize(request, &origin),
             ("POST", "/token") => {
                 let code = request.field("code").unwrap_or_default();
-                match self.world.lock().codes.remove(&code) {
-                    Some((access, refresh)) => tokens(&Issued {
-                        access,
-                        refresh,
-                        lifetime: Duration::from_secs(60),
-                        redemption: 0,
-                    }),
-                    None => refusal(),
-                }
+                let issued = self.world.lock().codes.remove(&code);
+                issued.map_or_else(refusal, |issued| tokens(&issued))
             }
             _ => Answer::empty(404),
         }
     }
 
-    /// Agrees at once: only the sign-ins that are copied come here.
+    /// Agrees at once. A browser whose person is known here says who that is; without one, it is a
+    /// sign-in that is copied for all people.
     fn authorize(&self, request: &Request, origin: &str) -> Answer {
         let field = |name| request.field(name).unwrap_or_default();
+        let person = field(PERSON).parse().ok();
+        let now = self.world.now();
         let mut state = self.world.lock();
-        let code = format!("code-{}", state.codes.len());
-        let tokens = state.families.begin(self.profile, TEMPLATE);
-        state.codes.insert(code.clone(), tokens);
+        let code = format!("code-{}", state.codes_issued);
+        state.codes_issued += 1;
+        let (lifetime, ends) = match person {
+            Some(_) => (state.terms.first, now + state.terms.first),
+            None => (Terms::STORM.first, Duration::ZERO),
+        };
+        let person = person.unwrap_or(TEMPLATE);
+        let (access, refresh) = state.families.begin(self.profile, person, ends);
+        let issued = Issued {
+            access,
+            refresh,
+            lifetime,
+            redemption: 0,
+        };
+        state.codes.insert(code.clone(), issued);
         let to = format!(
             "{}?code={code}&state={}&iss={origin}",
             field("redirect_uri"),
@@ -389,7 +432,7 @@ impl Site {
                 "_meta": { "io.modelcontextprotocol/serverInfo": server },
             }),
             "initialize" => json!({
-                "protocolVersion": "2025-11-25",
+                "protocolVersion": message["params"]["protocolVersion"],
                 "capabilities": { "tools": {} },
                 "serverInfo": server,
             }),
@@ -433,6 +476,3 @@ fn tokens(issued: &Issued) -> Answer {
 fn refusal() -> Answer {
     Answer::json(400, &json!({ "error": "invalid_grant" }))
 }
-
-/// One of so many answers of a server that loses answers does not arrive.
-const LOSES_ONE_OF: usize = 40;

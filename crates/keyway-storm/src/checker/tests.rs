@@ -25,7 +25,7 @@ struct Run {
 impl Run {
     fn of(profile: Profile) -> Self {
         let mut families = Families::default();
-        let (_, current) = families.begin(profile, 0);
+        let (_, current) = families.begin(profile, 0, Duration::ZERO);
         Self {
             families,
             current,

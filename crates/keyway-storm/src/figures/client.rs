@@ -51,12 +51,23 @@ impl Client {
              content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
              content-length: {length}\r\n\r\n{body}"
         );
+        self.send(&text).await
+    }
+
+    /// Gets what is at a path.
+    pub(crate) async fn get(&mut self, path: &str, headers: &str) -> io::Result<Reply> {
+        let port = self.port;
+        let text = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{headers}\r\n");
+        self.send(&text).await
+    }
+
+    async fn send(&mut self, text: &str) -> io::Result<Reply> {
         let is_kept = self.stream.is_some();
-        match self.exchange(&text).await {
+        match self.exchange(text).await {
             // Closed between two requests, which each server may do.
             Err(_) if is_kept => {
                 self.stream = None;
-                self.exchange(&text).await
+                self.exchange(text).await
             }
             other => other,
         }

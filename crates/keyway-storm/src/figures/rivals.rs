@@ -15,10 +15,10 @@ use super::client::{Client, Session};
 use super::site::PAGE;
 use super::{Goal, Plan, Stage, median, milliseconds, percentile};
 
-mod programs;
+pub(crate) mod programs;
 
 /// Measures all that can be started in turn.
-pub(crate) fn measure(stage: Stage<'_>, plan: &Plan, rivals: &[String], goals: &mut Vec<Goal>) {
+pub(super) fn measure(stage: Stage<'_>, plan: &Plan, rivals: &[String], goals: &mut Vec<Goal>) {
     let mut team = stage.team(plan, 1);
     let token = team.run(0, &["token", "new", "--name", "figures"]);
     team.start(0);
@@ -119,7 +119,7 @@ struct Target {
 }
 
 /// A process that ends with this value.
-struct Ended(Child);
+pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {

@@ -46,12 +46,12 @@ impl Rival {
             Self::ContextForge(environment) => {
                 let program = environment.join("bin/mcpgateway");
                 let mut command = Command::new(program);
-                for (name, value) in forge_settings(around) {
+                for (name, value) in forge_settings(&around.database) {
                     command.env(name, value);
                 }
                 command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
                 let process = run(command, folder, "contextforge", port)?;
-                let token = forge_token(&environment, around)?;
+                let token = forge_token(&environment, &around.database)?;
                 let headers = format!("authorization: Bearer {token}\r\n");
                 let body = json!({
                     "name": "figures",
@@ -102,7 +102,12 @@ impl Rival {
 }
 
 /// Starts a program and waits until its health address answers.
-fn run(mut command: Command, folder: &Folder, name: &str, port: u16) -> Result<Ended, String> {
+pub(crate) fn run(
+    mut command: Command,
+    folder: &Folder,
+    name: &str,
+    port: u16,
+) -> Result<Ended, String> {
     let path = folder.at(&format!("{name}.log"));
     let log = File::create(&path).expect("a log");
     let home = folder.at(name);
@@ -129,8 +134,7 @@ fn run(mut command: Command, folder: &Folder, name: &str, port: u16) -> Result<E
     Err(tail.unwrap_or_default().replace(['\n', '|'], " "))
 }
 
-fn forge_settings(around: &Surroundings<'_>) -> [(&'static str, String); 13] {
-    let database = &around.database;
+pub(crate) fn forge_settings(database: &str) -> [(&'static str, String); 13] {
     let text = str::to_owned;
     [
         ("DATABASE_URL", format!("postgresql+psycopg://{database}")),
@@ -151,9 +155,9 @@ fn forge_settings(around: &Surroundings<'_>) -> [(&'static str, String); 13] {
     ]
 }
 
-fn forge_token(environment: &Path, around: &Surroundings<'_>) -> Result<String, String> {
+pub(crate) fn forge_token(environment: &Path, database: &str) -> Result<String, String> {
     let mut command = Command::new(environment.join("bin/python"));
-    for (name, value) in forge_settings(around) {
+    for (name, value) in forge_settings(database) {
         command.env(name, value);
     }
     let made = command
@@ -187,7 +191,7 @@ fn post(port: u16, path: &str, (headers, body): (&str, &str)) -> Result<(), Stri
     }
 }
 
-const ADMIN: &str = "admin@example.com";
+pub(crate) const ADMIN: &str = "admin@example.com";
 /// Long enough for each of them.
-const SECRET: &str = "sk-figures-0123456789-ABCDEFGHIJKLMNOP!";
+pub(crate) const SECRET: &str = "sk-figures-0123456789-ABCDEFGHIJKLMNOP!";
 const SHOWN: usize = 400;
