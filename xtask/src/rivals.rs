@@ -160,7 +160,7 @@ const GATEWAYS: [Gateway; 2] = [
     // Later ones need a `certifi` that PyPI does not have yet.
     Gateway {
         name: "litellm",
-        packages: &["litellm[proxy,extra_proxy]==1.106.2"],
+        packages: &["litellm[proxy,extra-proxy]==1.106.2"],
         program: "bin/litellm",
     },
 ];
