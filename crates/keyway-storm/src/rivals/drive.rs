@@ -348,8 +348,8 @@ impl Outcome {
 
 /// After so many calls in vain a person asks less often.
 const PATIENCE: u32 = 4;
-const PROBED_AT_ONCE: usize = 4;
-const PROBES: usize = 6;
+const PROBED_AT_ONCE: usize = 8;
+const PROBES: usize = 4;
 const SHOWN: usize = 160;
 
 #[cfg(test)]

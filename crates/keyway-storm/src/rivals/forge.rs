@@ -44,6 +44,7 @@ pub(crate) async fn start(
     }
     let admin = forge_token(environment, &forge.address)?;
     let admin = Account(format!("authorization: Bearer {admin}\r\n"));
+    let role = forge.add_role(&admin).await?;
     let mut gateways = Vec::new();
     for server in 0..world.ports.len() {
         let gateway = forge.add_gateway(&admin, server).await?;
@@ -54,7 +55,7 @@ pub(crate) async fn start(
     }
     let mut callers = Vec::new();
     for (person, server) in wanted.iter().copied() {
-        let account = forge.add_person(&admin, person).await?;
+        let account = forge.add_person((&admin, &role), person).await?;
         let gateway = &gateways[server];
         forge.sign_in(&account, gateway, Some(person)).await?;
         let family = family_of(world, (person, server))?;
@@ -111,16 +112,33 @@ impl Forge {
             },
         });
         let made = self.post("/gateways", admin, &body).await?;
-        let id = made["id"].as_str();
-        id.map(str::to_owned)
-            .ok_or_else(|| format!("no id in {made}"))
+        id(&made)
+    }
+
+    /// Makes the role of people who may call tools, which a new account may not at `/mcp`.
+    async fn add_role(&self, admin: &Account) -> Result<String, String> {
+        let body = json!({
+            "name": "caller",
+            "description": "Calls tools",
+            "scope": "global",
+            "permissions": ["tools.read", "tools.execute", "servers.use", "gateways.read"],
+        });
+        let made = self.post("/rbac/roles", admin, &body).await?;
+        id(&made)
     }
 
     /// Makes an account and signs in to it with its password.
-    async fn add_person(&self, admin: &Account, person: usize) -> Result<Account, String> {
+    async fn add_person(
+        &self,
+        (admin, role): (&Account, &str),
+        person: usize,
+    ) -> Result<Account, String> {
         let email = format!("p{person}@example.com");
         let body = json!({ "email": email, "password": PASSWORD, "full_name": email });
         self.post("/auth/email/admin/users", admin, &body).await?;
+        let body = json!({ "role_id": role, "scope": "global" });
+        let path = format!("/rbac/users/{email}/roles");
+        self.post(&path, admin, &body).await?;
         let body = json!({ "email": email, "password": PASSWORD });
         let nobody = Account(String::new());
         let session = self.post("/auth/email/login", &nobody, &body).await?;
@@ -178,6 +196,8 @@ impl Forge {
         command
             // What processes share is in the database, where its documents offer that or Redis.
             .env("CACHE_TYPE", "database")
+            // People stay signed in for the whole run.
+            .env("TOKEN_EXPIRY", "600")
             .env("DB_POOL_SIZE", "20")
             .env("DB_MAX_OVERFLOW", "10")
             .env("LOG_LEVEL", "WARNING")
@@ -219,6 +239,12 @@ impl Processes for Forge {
             .unwrap_or_default();
         Err(tail.replace('\n', " "))
     }
+}
+
+fn id(made: &Value) -> Result<String, String> {
+    let id = made["id"].as_str();
+    id.map(str::to_owned)
+        .ok_or_else(|| format!("no id in {made}"))
 }
 
 async fn get(port: u16, path: &str, headers: &str) -> Result<Reply, String> {
