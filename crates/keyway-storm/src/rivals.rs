@@ -85,8 +85,9 @@ pub(crate) fn run() -> ExitCode {
                 contenders.push(Contender::ContextForge(folder.into()));
             }
             Some(("litellm", folder)) => absent.push(litellm::tried(folder.as_ref())),
-            _ => absent.push(format!(
-                "{rival}: not `contextforge=FOLDER` or `litellm=FOLDER`"
+            _ => absent.push((
+                rival.clone(),
+                "neither `contextforge=` nor `litellm=`".to_owned(),
             )),
         }
     }
@@ -99,7 +100,7 @@ pub(crate) fn run() -> ExitCode {
                 wrong.extend(measured.wrong);
                 rows.extend(measured.rows);
             }
-            Err(why) => absent.push(format!("{} does not run: {why}", contender.name())),
+            Err(why) => absent.push((contender.name().to_owned(), why)),
         }
     }
     println!(
@@ -113,8 +114,11 @@ pub(crate) fn run() -> ExitCode {
         "| gateway | the server's refresh tokens | sign-ins | renewed | came again without a cause | lost by nothing | by late answers | by lost answers | by kills |\n|---|---|---|---|---|---|---|---|---|"
     );
     rows.iter().for_each(|row| println!("{row}"));
-    for what in &absent {
-        println!("\nleft out: {what}");
+    for (name, why) in &absent {
+        println!(
+            "| {name} | does not run: {} | – | – | – | – | – | – | – |",
+            cell(why)
+        );
     }
     for what in &wrong {
         println!("\nWRONG: {what}");
@@ -198,6 +202,11 @@ impl Measured {
             wrong: wrong.collect(),
         }
     }
+}
+
+/// Leaves out what would end a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace(['\n', '|'], " ")
 }
 
 /// Renewals are due as often at each gateway, however long before the end it renews.

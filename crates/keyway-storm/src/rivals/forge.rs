@@ -3,7 +3,7 @@
 //! own pages.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use super::PROCESSES;
 use super::drive::{Caller, Processes, Running};
-use super::processes::{Started, version, wait_until_ready};
+use super::processes::{Started, ending_with_us, version, wait_until_ready};
 use crate::families::Profile;
 use crate::figures::client::{Client, Reply};
 use crate::figures::rivals::programs::{forge_settings, forge_token};
 use crate::people::SignIn;
 use crate::timeouts::FORGE_RENEWS_AHEAD;
-use crate::upstream::{PERSON, World};
+use crate::upstream::{PERSON, TEMPLATE, World};
 
 /// Starts it with a sign-in for each person and server that is given.
 pub(crate) async fn start(
@@ -48,16 +48,14 @@ pub(crate) async fn start(
     let mut gateways = Vec::new();
     for server in 0..world.ports.len() {
         let gateway = forge.add_gateway(&admin, server).await?;
-        forge.sign_in(&admin, &gateway, None).await?;
-        let path = format!("/oauth/fetch-tools/{gateway}");
-        forge.post(&path, &admin, &json!({})).await?;
+        forge.fetch_tools(&admin, &gateway).await?;
         gateways.push(gateway);
     }
     let mut callers = Vec::new();
     for (person, server) in wanted.iter().copied() {
         let account = forge.add_person((&admin, &role), person).await?;
         let gateway = &gateways[server];
-        forge.sign_in(&account, gateway, Some(person)).await?;
+        forge.sign_in(&account, gateway, person).await?;
         let family = family_of(world, (person, server))?;
         let sign_in = SignIn {
             family,
@@ -115,6 +113,20 @@ impl Forge {
         id(&made)
     }
 
+    /// Signs the administrator in and has the tools of a gateway read, which needs that.
+    async fn fetch_tools(&self, admin: &Account, gateway: &str) -> Result<(), String> {
+        let path = format!("/oauth/fetch-tools/{gateway}");
+        let mut last = Ok(());
+        for _ in 0..ATTEMPTS {
+            self.sign_in(admin, gateway, ADMINISTRATOR).await?;
+            match self.post(&path, admin, &json!({})).await {
+                Ok(_) => return Ok(()),
+                Err(why) => last = Err(why),
+            }
+        }
+        last
+    }
+
     /// Makes the role of people who may call tools, which a new account may not at `/mcp`.
     async fn add_role(&self, admin: &Account) -> Result<String, String> {
         let body = json!({
@@ -149,18 +161,11 @@ impl Forge {
     }
 
     /// Signs in at a server as a browser does that has the account's header.
-    async fn sign_in(
-        &self,
-        account: &Account,
-        gateway: &str,
-        person: Option<usize>,
-    ) -> Result<(), String> {
+    async fn sign_in(&self, account: &Account, gateway: &str, person: usize) -> Result<(), String> {
         let start = format!("/oauth/authorize/{gateway}");
         let reply = get(self.ports[0], &start, &account.0).await?;
         let mut consent = location(&reply)?;
-        if let Some(person) = person {
-            consent.1 += &format!("&{PERSON}={person}");
-        }
+        consent.1 += &format!("&{PERSON}={person}");
         let reply = get(consent.0, &consent.1, "").await?;
         let callback = location(&reply)?;
         let reply = get(callback.0, &callback.1, &account.0).await?;
@@ -189,7 +194,7 @@ impl Forge {
             .append(true)
             .open(self.log(number))
             .map_err(text)?;
-        let mut command = Command::new(self.environment.join("bin/mcpgateway"));
+        let mut command = ending_with_us(&self.environment.join("bin/mcpgateway"));
         for (name, value) in forge_settings(&self.address) {
             command.env(name, value);
         }
@@ -292,6 +297,9 @@ fn caller(sign_in: SignIn, account: &Account) -> Caller {
 
 /// Not the one that accounts get that have to change it.
 const PASSWORD: &str = "Kompass!7Ahoi-Wetter#29Qz";
+/// None of the people whose sign-ins are counted.
+const ADMINISTRATOR: usize = TEMPLATE - 1;
+const ATTEMPTS: usize = 3;
 const SHOWN: usize = 600;
 
 #[cfg(test)]

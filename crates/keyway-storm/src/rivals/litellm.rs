@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::processes::version;
 use keyway_testkit::{Folder, PostgresServer, free_port};
 
-/// Prepares its database as its documents say; returns what it says to that.
-pub(super) fn tried(environment: &Path) -> String {
+/// Prepares its database as it does itself at its start; returns its name and what it says to that.
+pub(super) fn tried(environment: &Path) -> (String, String) {
     let port = free_port();
     let database = PostgresServer::start_on(port);
     database.sql("postgres", "CREATE DATABASE litellm OWNER keyway");
@@ -35,7 +36,10 @@ pub(super) fn tried(environment: &Path) -> String {
             last_line(&String::from_utf8_lossy(&text))
         }
     };
-    format!("LiteLLM, whose per-user sign-ins need its database: {said}")
+    let query = "import importlib.metadata as it; print(it.version('litellm'))";
+    let version = version(&environment.join("bin/python"), &["-c", query]).unwrap_or_default();
+    let why = format!("sign-ins of people need its database, and that: {said}");
+    (format!("LiteLLM {version}"), why)
 }
 
 /// Returns the last line that says something.

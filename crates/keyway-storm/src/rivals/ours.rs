@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::PROCESSES;
 use super::drive::{Caller, Processes, Running};
-use super::processes::{Started, version, wait_until_ready};
+use super::processes::{Started, ending_with_us, version, wait_until_ready};
 use crate::figures::client::call;
 use crate::people::{SignIn, store_each};
 use crate::upstream::World;
@@ -66,7 +66,7 @@ struct Ours {
 impl Ours {
     fn keyway(&self, number: usize) -> Command {
         let home = self.folder.at(&format!("home{number}"));
-        let mut command = Command::new(&self.program);
+        let mut command = ending_with_us(&self.program);
         command
             .current_dir(self.folder.at("p"))
             .env_clear()

@@ -42,6 +42,13 @@ impl Drop for Started {
     }
 }
 
+/// Returns the command of a program that ends with this process, however that ends.
+pub(crate) fn ending_with_us(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]).arg(program);
+    command
+}
+
 /// Waits until a path is answered with status 200.
 pub(crate) fn wait_until_ready(port: u16, path: &str) -> Result<(), String> {
     let deadline = Instant::now() + RIVAL_START_TIMEOUT;
