@@ -175,8 +175,9 @@ struct Crowd {
     ports: Vec<u16>,
     ahead: Duration,
     at_once: usize,
-    /// Relaxed: figures, and a flag that people see soon enough.
+    /// Relaxed: a figure.
     under_way: AtomicUsize,
+    /// Relaxed: it is enough that people see it soon.
     stops: AtomicBool,
     /// Held for one entry each.
     notes: Mutex<Notes>,
