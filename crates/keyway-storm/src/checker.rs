@@ -400,7 +400,8 @@ fn may_lose(profile: Profile, cause: Cause) -> bool {
     }
 }
 
-fn shown(family: &Family) -> String {
+/// Writes down all that came of a family.
+pub(crate) fn shown(family: &Family) -> String {
     let all = family.redemptions.iter().map(|it| {
         let taken = if it.accepted { "" } else { " refused" };
         let answered = it

@@ -86,5 +86,7 @@ pub(crate) const TOKENS_LIVE_LONGER: u64 = 16;
 pub(crate) const TOKENS_LIVE_AT_MOST: Duration = Duration::from_secs(45);
 /// Between two calls of a person who got no page at the end.
 pub(crate) const PROBE_PAUSE: Duration = Duration::from_secs(4);
+/// From an answer to its commit at any gateway: some derive a key for each value they store.
+pub(crate) const RIVAL_COMMIT_TIME: Duration = Duration::from_secs(15);
 /// ContextForge renews a token in the call that needs it if it ends sooner.
 pub(crate) const FORGE_RENEWS_AHEAD: Duration = Duration::from_secs(300);

@@ -10,7 +10,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use super::verdict::Row;
+use super::verdict::{Row, Why};
+use crate::checker;
 use crate::families::Profile;
 use crate::http;
 use crate::kill_trigger::{Killed, Point};
@@ -68,6 +69,8 @@ pub(crate) struct Outcome {
     /// What people were told at the end who got no page.
     pub(crate) told: BTreeMap<String, usize>,
     pub(crate) wrong: Vec<String>,
+    /// The journals of sign-ins that were lost although nothing was done to them.
+    journals: Vec<String>,
 }
 
 /// Everything that one part needs.
@@ -132,7 +135,15 @@ impl Stage<'_> {
                 let sign_in = caller.sign_in;
                 let family = &all.0[sign_in.family];
                 let row = outcome.rows.entry(sign_in.server).or_default();
-                row.add(family, &killed, told.is_some());
+                let why = row.add(family, &killed, told.is_some());
+                if matches!(why, Some(Why::Nothing | Why::LateAnswer)) {
+                    // Shown, because nobody has to believe it.
+                    outcome.journals.push(format!(
+                        "{}: {}",
+                        sign_in.profile().name(),
+                        checker::shown(family)
+                    ));
+                }
                 if let Some(told) = told {
                     *outcome.told.entry(told).or_default() += 1;
                 }
@@ -158,7 +169,12 @@ impl Stage<'_> {
             }
             std::thread::sleep(READY_POLL);
         };
-        println!("    process {} killed {}", killed.replica, point.name());
+        let at = killed.at.as_secs_f32();
+        println!(
+            "    {at:.1}: process {} killed {}",
+            killed.replica,
+            point.name()
+        );
         if let Err(why) = running.processes.start_again(killed.replica) {
             wrong.push(format!(
                 "process {} does not start again: {why}",
@@ -343,6 +359,9 @@ impl Outcome {
             println!("    {}: {}", Profile::ALL[*profile].name(), row.cells());
         }
         println!("    calls that failed: {:?}", self.failures);
+        for journal in &self.journals {
+            println!("    lost without a cause: {journal}");
+        }
         println!("    told at the end: {:?}", self.told);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::families::{Delivery, Family, Profile, Redemption};
 use crate::kill_trigger::Killed;
-use crate::timeouts::{COMMIT_TIME, SLACK};
+use crate::timeouts::{RIVAL_COMMIT_TIME, SLACK};
 
 /// What cost a sign-in, or why a refresh token came again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +42,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Counts a sign-in; `is_lost` if its person got no page at the end.
-    pub(crate) fn add(&mut self, family: &Family, kills: &[Killed], is_lost: bool) {
+    /// Counts a sign-in, whose person got no page at the end if it is lost; returns what cost it.
+    pub(crate) fn add(&mut self, family: &Family, kills: &[Killed], is_lost: bool) -> Option<Why> {
         self.sign_ins += 1;
         let (mut cost, mut redeemed) = (None, Vec::new());
         for (index, request) in family.redemptions.iter().enumerate() {
@@ -65,10 +65,12 @@ impl Row {
             }
         }
         self.renewals += redeemed.len();
-        if is_lost {
-            let why = cost.unwrap_or_else(|| untold(family, kills));
-            *self.lost.entry(why).or_default() += 1;
+        if !is_lost {
+            return None;
         }
+        let why = cost.unwrap_or_else(|| untold(family, kills));
+        *self.lost.entry(why).or_default() += 1;
+        Some(why)
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -126,7 +128,7 @@ fn was_killed(request: &Redemption, kills: &[Killed]) -> bool {
     let from = request.at.saturating_sub(SLACK);
     let until = request
         .answered_at
-        .map_or(Duration::MAX, |at| at + COMMIT_TIME);
+        .map_or(Duration::MAX, |at| at + RIVAL_COMMIT_TIME);
     kills.iter().any(|killed| {
         let is_its = match request.replica {
             Some(replica) => replica == killed.replica,
