@@ -75,6 +75,8 @@ pub(crate) const SETTLE: Duration = Duration::from_secs(2);
 
 /// Between two looks whether a token has to be renewed.
 pub(crate) const DUE_POLL: Duration = Duration::from_millis(200);
+/// The first calls of people come in so long a time.
+pub(crate) const FIRST_CALLS_WITHIN: Duration = Duration::from_secs(40);
 /// For a token request under which a process is killed.
 pub(crate) const KILL_WAIT: Duration = Duration::from_secs(30);
 /// Longer than that no part takes, even if fewer processes were killed than wanted.

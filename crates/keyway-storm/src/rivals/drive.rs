@@ -18,7 +18,8 @@ use crate::kill_trigger::{Killed, Point};
 use crate::people::SignIn;
 use crate::seed::Seed;
 use crate::timeouts::{
-    CALL_TIMEOUT, DUE_POLL, KILL_WAIT, PART_AT_MOST, PROBE_PAUSE, READY_POLL, TOKENS_LIVE_AT_MOST,
+    CALL_TIMEOUT, DUE_POLL, FIRST_CALLS_WITHIN, KILL_WAIT, PART_AT_MOST, PROBE_PAUSE, READY_POLL,
+    TOKENS_LIVE_AT_MOST,
 };
 use crate::upstream::{World, page};
 
@@ -219,6 +220,9 @@ impl Crowd {
     /// Has a person call whenever the token has to be renewed, until the part is over.
     async fn person(self: Arc<Self>, caller: Arc<Caller>, mut seed: Seed) {
         let mut in_vain: u32 = 0;
+        // All at the same moment would test how many calls a gateway carries, and nothing else.
+        let spread = u64::try_from(FIRST_CALLS_WITHIN.as_millis()).unwrap_or(1);
+        tokio::time::sleep(Duration::from_millis(seed.next() % spread)).await;
         loop {
             // A person who gets nothing asks less often, so that others are served.
             let pause = if in_vain < PATIENCE { 500 } else { 8_000 };
