@@ -8,12 +8,14 @@
 
 mod code;
 mod exit;
+mod exit_status;
 mod facts;
 mod stage;
 mod state;
 mod table;
 
 pub use self::exit::Exit;
+pub use self::exit_status::describe_exit;
 pub use self::facts::{Facts, Fixer, Kind};
 pub use self::stage::Stage;
 pub use self::state::{Reason, ServerState, State};

@@ -46,8 +46,7 @@ mod upstream_connection;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::header::CONNECTION;
-use http::{HeaderValue, Method, StatusCode};
+use http::{Method, StatusCode};
 use keyway::settings::LimitSettings;
 use keyway::store::OneTimeStore;
 use keyway_auth::BoxFuture;
@@ -586,11 +585,7 @@ impl Service for Gateway {
             let begun = Instant::now();
             let reply = self.handle(request).await;
             self.metrics.http.count(reply.status(), begun.elapsed());
-            match self.readiness.is_draining() {
-                // Over HTTP/2 it is left out, where the end of the listener says the same.
-                true => reply.header(CONNECTION, HeaderValue::from_static("close")),
-                false => reply,
-            }
+            self.readiness.while_draining(reply)
         })
     }
 }

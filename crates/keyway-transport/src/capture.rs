@@ -42,7 +42,7 @@ pub fn capture(
     let output = read(stdout.ok_or(io::ErrorKind::BrokenPipe)?, deadline)?;
     let status = running.wait(deadline)?;
     if !status.success() {
-        let how = crate::exit_status::describe_exit(status);
+        let how = keyway_code::describe_exit(status);
         return Err(io::Error::other(format!("the command failed: {how}")));
     }
     if output.expose().len() > OUTPUT_BYTES {

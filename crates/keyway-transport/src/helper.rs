@@ -16,7 +16,6 @@ use tokio::net::unix::pipe;
 
 use crate::child_env::ChildEnv;
 use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
-use crate::exit_status::describe_exit;
 use crate::launch::{
     Denials, ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
     look_at_root,
@@ -156,7 +155,7 @@ impl Helper {
             Some(0) => Ok(output),
             Some(NOT_EXECUTABLE | NOT_FOUND) => Err(self.not_executable()),
             _ => Err(HelperFault::Exit {
-                status: describe_exit(status),
+                status: keyway_code::describe_exit(status),
             }),
         }
     }

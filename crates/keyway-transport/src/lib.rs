@@ -15,7 +15,6 @@ mod child_log;
 mod connection;
 mod error;
 mod event_stream;
-mod exit_status;
 mod frame;
 mod harden;
 #[cfg(feature = "stdio")]

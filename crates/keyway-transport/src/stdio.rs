@@ -18,7 +18,6 @@ use self::writer::Writer;
 use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
-use crate::exit_status::describe_exit;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
     Denials, IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
@@ -230,7 +229,7 @@ impl Pump {
         let outcome = self.forward(stdout).await;
         let was_closed = self.shared.writer.is_closed();
         self.shared.shut_down().await;
-        let status = describe_exit(self.shared.process.exit_watch().status().await);
+        let status = keyway_code::describe_exit(self.shared.process.exit_watch().status().await);
         // Ends by itself shortly after the child.
         drop(errors.await);
         let denials = self.denials.as_deref().filter(|_| !was_closed);

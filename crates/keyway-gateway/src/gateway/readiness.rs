@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use http::StatusCode;
+use http::header::CONNECTION;
+use http::{HeaderValue, StatusCode};
 use keyway_transport::Reply;
 
 use super::reply;
@@ -23,8 +24,17 @@ impl Readiness {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_draining(&self) -> bool {
+    fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Ends a connection with its answer, while this gateway ends. Over HTTP/2 that is left out, where
+    /// the end of the listener says the same.
+    pub(super) fn while_draining(&self, reply: Reply) -> Reply {
+        match self.is_draining() {
+            true => reply.header(CONNECTION, HeaderValue::from_static("close")),
+            false => reply,
+        }
     }
 
     pub(super) fn reply(&self) -> Reply {

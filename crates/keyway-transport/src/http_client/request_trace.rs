@@ -22,7 +22,7 @@ impl<'a> RequestTrace<'a> {
         url: &Url,
     ) -> Self {
         let origin = url.origin().ascii_serialization();
-        let what = describe_exit(&request.method, &origin, &(request.headers)());
+        let what = described(&request.method, &origin, &(request.headers)());
         Self {
             observer,
             what,
@@ -43,10 +43,9 @@ impl<'a> RequestTrace<'a> {
     }
 }
 
-fn describe_exit(method: &Method, origin: &str, headers: &HeaderMap) -> String {
-    let names = headers
-        .iter()
-        .map(|(name, value)| format!("{name} ({} bytes)", value.len()));
+fn described(method: &Method, origin: &str, headers: &HeaderMap) -> String {
+    let all = headers.iter();
+    let names = all.map(|(name, value)| format!("{name} ({} bytes)", value.len()));
     let names: Vec<String> = names.collect();
     format!("{method} {origin} with {}", names.join(", "))
 }

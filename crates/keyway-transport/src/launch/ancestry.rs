@@ -16,15 +16,11 @@ use super::own_process::parent_of;
 pub fn is_started_by_keyway() -> bool {
     let name = |id: &str| std::fs::read_to_string(format!("/proc/{id}/comm")).ok();
     let parent = |id: &str| parent_of(Path::new(&format!("/proc/{id}/status")));
-    name("self").is_some_and(|own| is_below(&own, name, parent))
+    name("self").is_some_and(|own| is_below(&own, &name, &parent))
 }
 
 /// Says whether a process above this one is named like it, or like a launcher.
-fn is_below(
-    own: &str,
-    name: impl Fn(&str) -> Option<String>,
-    parent: impl Fn(&str) -> Option<i32>,
-) -> bool {
+fn is_below(own: &str, name: Lookup<'_, String>, parent: Lookup<'_, i32>) -> bool {
     let mut id = "self".to_owned();
     for _ in 0..MOST_ANCESTORS {
         let Some(parent) = parent(&id).filter(|it| *it > 0) else {
@@ -39,6 +35,9 @@ fn is_below(
     // So deep a chain is made on purpose.
     true
 }
+
+/// Finds something about a process by its number.
+type Lookup<'a, T> = &'a dyn Fn(&str) -> Option<T>;
 
 const MOST_ANCESTORS: usize = 256;
 
@@ -66,7 +65,7 @@ mod tests {
                 at if at < names.len() => i32::try_from(at + 1).ok(),
                 _ => Some(0),
             };
-            is_below("keyway\n", name, parent)
+            is_below("keyway\n", &name, &parent)
         };
         for (names, expected) in [
             (&[][..], false),

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
@@ -81,12 +82,13 @@ fn launch(enter: impl FnOnce() -> Result<Place, ApplyError>) -> Result<u8, Apply
     Report::Ready { level, group }.send();
     let error = match place {
         #[cfg(target_os = "linux")]
-        Place::First { .. } => match until_not_busy(|| start(&spec)) {
+        Place::First { .. } => match until_not_busy(|| start(&spec), sleep) {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },
         _ => {
-            let Err(error) = until_not_busy(|| Err::<Infallible, _>(command(&spec).exec()));
+            let replace = || Err::<Infallible, _>(command(&spec).exec());
+            let Err(error) = until_not_busy(replace, sleep);
             error
         }
     };
@@ -141,11 +143,7 @@ fn start(spec: &LaunchSpec) -> io::Result<Pid> {
 ///
 /// A file that was written a moment ago can still be open in a process that another thread of its
 /// writer forked and that has not executed anything yet; the writer cannot know.
-fn until_not_busy<T>(start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    retry_busy(start, std::thread::sleep)
-}
-
-fn retry_busy<T>(
+fn until_not_busy<T>(
     mut start: impl FnMut() -> io::Result<T>,
     mut wait: impl FnMut(Duration),
 ) -> io::Result<T> {
@@ -243,12 +241,15 @@ mod tests {
         let writer = OpenOptions::new().append(true).mode(0o700).open(&path);
         let mut writer = Some(writer.unwrap());
         let mut seen = Vec::new();
-        let status = until_not_busy(|| {
-            let outcome = Command::new(&path).status();
-            seen.push(outcome.as_ref().err().map(io::Error::kind));
-            drop(writer.take());
-            outcome
-        });
+        let status = until_not_busy(
+            || {
+                let outcome = Command::new(&path).status();
+                seen.push(outcome.as_ref().err().map(io::Error::kind));
+                drop(writer.take());
+                outcome
+            },
+            sleep,
+        );
         assert_eq!(seen.first(), Some(&Some(io::ErrorKind::ExecutableFileBusy)));
         assert_eq!(status.unwrap().code(), Some(7));
     }
@@ -261,7 +262,7 @@ mod tests {
                 tries += 1;
                 io::Result::<()>::Err(kind.into())
             };
-            let outcome = retry_busy(start, |delay| waited += delay);
+            let outcome = until_not_busy(start, |delay| waited += delay);
             (outcome.unwrap_err().kind(), tries, waited.as_millis())
         };
         let missing = io::ErrorKind::NotFound;

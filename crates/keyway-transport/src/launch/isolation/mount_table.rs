@@ -38,8 +38,7 @@ pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
     if sealed.is_empty() {
         return Ok(());
     }
-    let mounts = read()?.into_iter();
-    for mount in mounts.filter(|mount| is_sealed(&mount.point, sealed, open)) {
+    for mount in (read()?.iter()).filter(|mount| is_sealed(&mount.point, sealed, open)) {
         // What the person's own namespace sets may not be taken off, so it is repeated.
         let flags = mount.flags.union(READ_ONLY);
         match rustix::mount::mount_remount(&mount.point, flags, c"") {
@@ -52,8 +51,8 @@ pub(super) fn seal(sealed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
 }
 
 fn is_sealed(point: &Path, sealed: &[PathBuf], open: &[PathBuf]) -> bool {
-    let depth = nearest(sealed, point);
-    depth.is_some_and(|depth| nearest(open, point).is_none_or(|open| depth > open))
+    let open = nearest(open, point);
+    nearest(sealed, point).is_some_and(|depth| open.is_none_or(|open| depth > open))
 }
 
 /// Returns how many names the longest of `paths` has that `inner` is or lies in.
