@@ -270,7 +270,7 @@ fn key_that_neither_wrapping_key_opens_is_named_and_stays() -> Result<(), StoreE
     database.sql("UPDATE keyway.person_keys SET wrapped = '\\x00' WHERE person LIKE '%1'");
     let left = replica.rekey().unwrap_err();
     assert!(
-        left.to_string().starts_with("the keys of 1 people"),
+        left.to_string().starts_with("the key of 1 person"),
         "{left}"
     );
     assert_eq!((wraps(&database, &*old), wraps(&database, &*new)), (1, 2));
