@@ -676,6 +676,28 @@ fn e06_origins_of_the_persons_own_stand_side_by_side() {
     assert!(!place.is_approved(fields));
 }
 
+#[test]
+fn e06_authorization_servers_of_the_persons_own_stand_side_by_side() {
+    let mut place = Place::new();
+    let fields = r#""type": "http", "url": "https://h.example/x",
+                    "oauth": {"clientId": "c", "clientSecret": "${SECRET}", "scopes": "${SCOPE}",
+                              "authorizationUrl": "https://${TENANT}.as.example/authorize",
+                              "tokenUrl": "https://${TENANT}.tokens.example/token"}"#;
+    place.person("SECRET", "x");
+    place.person("SCOPE", "read");
+    for tenant in ["one", "two"] {
+        place.person("TENANT", tenant);
+        assert!(!place.is_approved(fields));
+        place.approve(fields);
+    }
+    for tenant in ["one", "two"] {
+        place.person("TENANT", tenant);
+        assert!(place.is_approved(fields), "{tenant}");
+    }
+    place.approve(&fields.replace("/token", "/other"));
+    assert!(!place.is_approved(fields));
+}
+
 /// Threat E7: nothing that decides is hidden.
 #[test]
 fn e07_everything_that_decides_is_shown_and_code_is_marked() {

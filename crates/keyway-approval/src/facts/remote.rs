@@ -71,6 +71,12 @@ impl Sources<'_> {
         } = oauth;
         let mut facts = Vec::new();
         let to = self.authorization_server(oauth, server);
+        // Whoever gets it may be told by a variable of the person's as well.
+        let leads = |name: &str| {
+            let field = oauth.get(name);
+            field.is_some_and(|field| self.has_persons(&field.value.template))
+        };
+        let is_persons = is_persons || ENDPOINTS.iter().any(|name| leads(name));
         for field in strings {
             let (name, template) = (field.name.as_str(), &field.value.template);
             let text = template.as_str();
