@@ -349,18 +349,17 @@ pub(crate) fn calls_without_key(
     wrong.collect()
 }
 
-/// Checks the calls that no gateway answered: none of those that began while replicas were restarted
-/// one after the other, or ended then.
+/// Checks the calls that no gateway answered: none of those that began and ended while replicas were
+/// restarted one after the other. What begins then may end with what is done next.
 pub(crate) fn calls_cut_by_restarts(
     calls: &[(Duration, Duration, String)],
     rolling: &[(Duration, Duration)],
 ) -> Vec<String> {
-    let is_within = |began: Duration| {
-        rolling
-            .iter()
-            .any(|(from, until)| (*from..=*until).contains(&began))
+    let is_within = |began: Duration, ended: Duration| {
+        let mut rolling = rolling.iter();
+        rolling.any(|(from, until)| *from <= began && ended <= *until)
     };
-    let cut = calls.iter().filter(|(began, _, _)| is_within(*began));
+    let cut = calls.iter().filter(|call| is_within(call.0, call.1));
     let text = |(began, ended, why): &(Duration, Duration, String)| {
         let (from, until) = (began.as_secs_f32(), ended.as_secs_f32());
         format!("a call of {from:.1} s to {until:.1} s was lost by a rolling restart: {why}")

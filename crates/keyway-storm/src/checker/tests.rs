@@ -170,6 +170,16 @@ fn where_the_machine_stood_still_a_kill_explains_what_was_read_later() {
 }
 
 #[test]
+fn no_call_may_fail_while_nothing_but_a_rolling_restart_goes_on() {
+    let rolling = [(second(10), second(30))];
+    let failed = |began, ended| [(second(began), second(ended), "502".to_owned())];
+    for (began, ended, count) in [(12, 20, 1), (9, 12, 0), (29, 31, 0), (40, 41, 0)] {
+        let wrong = calls_cut_by_restarts(&failed(began, ended), &rolling);
+        assert_eq!(wrong.len(), count, "{began} to {ended}");
+    }
+}
+
+#[test]
 fn what_a_dead_process_sent_may_be_read_after_what_its_survivor_sent() {
     let mut run = Run::of(Profile::Grace(10));
     let spent = run.current.clone();
