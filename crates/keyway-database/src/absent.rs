@@ -213,7 +213,7 @@ impl Database {
 pub struct DatabaseTeam(Infallible);
 
 impl DatabaseTeam {
-    /// Shows nobody: there is no database.
+    /// Shows no people: there is no database.
     #[must_use]
     pub fn new(database: Database, _: Arc<dyn ServedSignIns>) -> Self {
         match database.0 {}

@@ -41,7 +41,7 @@ use crate::tls::Tls;
 pub(crate) struct Presence {
     pub(crate) owner: i64,
     is_held: watch::Sender<bool>,
-    /// Relaxed: whoever misses an announcement is told so once they are heard again.
+    /// Relaxed: a listener that misses an announcement is told so once the session listens again.
     hears: AtomicBool,
     /// Who wants to be told of which topic; the lock is never held across an await.
     listeners: Mutex<Listeners>,

@@ -71,7 +71,7 @@ impl Sources<'_> {
         } = oauth;
         let mut facts = Vec::new();
         let to = self.authorization_server(oauth, server);
-        // Whoever gets it may be told by a variable of the person's as well.
+        // A variable of the person's may also decide which server gets it.
         let leads = |name: &str| {
             let field = oauth.get(name);
             field.is_some_and(|field| self.has_persons(&field.value.template))

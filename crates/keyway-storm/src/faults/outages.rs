@@ -118,7 +118,7 @@ impl Faults<'_> {
         link.cut(how);
         sleep(pause);
         link.restore(how);
-        // Of a shorter one nobody takes notice: the lock stays, and answers arrive later.
+        // Other replicas do not notice a shorter one: the lock stays, and answers arrive later.
         if pause > CUT_NOTICED_AFTER {
             self.vanished(from);
         }

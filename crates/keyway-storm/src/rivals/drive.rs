@@ -138,7 +138,7 @@ impl Stage<'_> {
                 let row = outcome.rows.entry(sign_in.server).or_default();
                 let why = row.add(family, &killed, told.is_some());
                 if matches!(why, Some(Why::Nothing | Why::LateAnswer)) {
-                    // Shown, because nobody has to believe it.
+                    // Shown, so that a reader can check it.
                     outcome.journals.push(format!(
                         "{}: {}",
                         sign_in.profile().name(),

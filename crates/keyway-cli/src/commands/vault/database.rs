@@ -45,7 +45,7 @@ pub(super) fn migrate(arguments: &MigrateArgs, context: &CommandContext) -> Resu
     existing()?;
     let has_people = context.settings()?.gateway.people.is_some();
     if has_people && arguments.person.is_none() && !arguments.for_all {
-        return Err(NOBODY_NAMED);
+        return Err(NO_PERSON_NAMED);
     }
     // First: with a database that cannot be used nothing leaves the vault.
     let database = open_database(context, Some(&arguments.to))?.ok_or(NO_DATABASE)?;
@@ -108,7 +108,7 @@ const NO_DATABASE: CliError = CliError::Usage {
     what: "there is no database: set `address` in `[vault]` of config.toml",
 };
 
-const NOBODY_NAMED: CliError = CliError::Usage {
+const NO_PERSON_NAMED: CliError = CliError::Usage {
     what: "config.toml lets people in, and none of them would get these sign-ins: name whose they are \
            with `--person ISSUER SUBJECT`, or let them become those of the tenant with `--for-all`",
 };
