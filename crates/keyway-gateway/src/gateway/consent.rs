@@ -26,6 +26,7 @@ mod sign_in_port;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{Method, StatusCode};
+use keyway::settings::Limit;
 use keyway::store::OneTimeStore;
 use keyway_auth::oauth::OAuth;
 use keyway_auth::ports::Callback;
@@ -39,7 +40,7 @@ use url::form_urlencoded;
 use self::browser::Browser;
 use self::flows::{Flows, Leg, Link, Step};
 pub(super) use self::sign_in_port::PersonSignIn;
-use super::limits::Rate;
+use super::limits::{Message, Meters, Rate};
 use super::served_servers::ServedServer;
 use crate::people::People;
 use crate::timeouts::LIMIT_BURST;
@@ -54,6 +55,8 @@ pub(super) struct Consents {
     has_own_pages: OnceLock<()>,
     /// How fast browsers begin that have shown nothing. Held for a comparison.
     begun: Mutex<Rate>,
+    /// How fast the links of each person are opened, by the person's digest.
+    opened: Meters<[u8; 32]>,
 }
 
 impl Consents {
@@ -65,6 +68,7 @@ impl Consents {
             flows,
             has_own_pages: OnceLock::new(),
             begun: Mutex::default(),
+            opened: Meters::new(Limit::NONE.calls_per_second(OPENED_PER_SECOND)),
         }
     }
 
@@ -150,6 +154,10 @@ impl Consents {
     async fn start(&self, request: &Inbound, id: &str) -> Result<Reply, Fault> {
         let id = Secret::new(id.to_owned());
         let link: Link = self.flows.look(&id).await?;
+        let person = Person::new(&link.issuer, &link.subject).map_err(|_| Fault::Unknown)?;
+        // Each browser that begins leaves a row in the store.
+        let opened = self.opened.admit(person.digest(), OPENED);
+        opened.map_err(|_| Fault::TooMany)?;
         let browser = Browser::of(&request.headers, self.people.origin());
         let browser = browser.map_or_else(Browser::new, Ok);
         let browser = browser.map_err(|_| Fault::NoRandomness)?;
@@ -333,5 +341,12 @@ const CALLBACK: &str = "/oauth/callback";
 const BELOW_CALLBACK: &str = "/oauth/callback/";
 /// More than the people of a team begin; twelve thousand rows at most, in ten minutes.
 const BEGUN_PER_SECOND: u32 = 10;
+/// More than a mail program and the person, at the same moment.
+const OPENED_PER_SECOND: u32 = 5;
+const OPENED: Message = Message {
+    bytes: 0,
+    is_request: false,
+    is_call: true,
+};
 /// Longer than any code that is known of.
 const MAX_QUERY: usize = 16 * 1024;

@@ -104,7 +104,7 @@ pub(super) struct Message {
 
 /// What counts for each client or server.
 #[derive(Debug)]
-struct Meters<K> {
+pub(super) struct Meters<K> {
     limit: Limit,
     /// Held for a look-up and the sweep, which is as rare as the number of keys is large.
     used: Mutex<Used<K>>,
@@ -130,7 +130,7 @@ impl<K> Default for Meters<K> {
 }
 
 impl<K: Eq + Hash> Meters<K> {
-    fn new(limit: Limit) -> Self {
+    pub(super) fn new(limit: Limit) -> Self {
         Self {
             limit,
             ..Self::default()
@@ -148,7 +148,7 @@ impl<K: Eq + Hash> Meters<K> {
         calls_per_second.is_some() || calls_at_once.is_some() || bytes_per_second.is_some()
     }
 
-    fn admit(&self, key: K, message: Message) -> Result<Option<Place>, TooMuch> {
+    pub(super) fn admit(&self, key: K, message: Message) -> Result<Option<Place>, TooMuch> {
         if !self.is_limited() {
             return Ok(None);
         }
@@ -271,7 +271,7 @@ fn share(units: usize, per_second: u32) -> Duration {
 
 /// One of the requests that may be made at once; dropping it makes room.
 #[derive(Debug)]
-struct Place(Arc<Meter>);
+pub(super) struct Place(Arc<Meter>);
 
 impl Drop for Place {
     fn drop(&mut self) {

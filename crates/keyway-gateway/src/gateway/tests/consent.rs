@@ -306,6 +306,27 @@ async fn each_answer_counts_once_and_a_link_leads_to_one_sign_in() {
     assert_eq!(team.rig.seen("/token").len(), 1);
 }
 
+/// The holder of a link fills no store with it, and keeps no other person from signing in.
+#[tokio::test]
+async fn a_link_that_is_opened_all_the_time_leaves_few_rows() {
+    let team = Team::new();
+    let replica = team.replica();
+    let link = replica.link(&team.idp.token("eve", json!({}))).await;
+    let of_ada = replica.link(&team.idp.token("ada", json!({}))).await;
+    let rows = team.shelf.lifetimes().len();
+    let (browser, mut begun) = (Browser::default(), 0);
+    for _ in 0..100 {
+        match browser.get(&replica, &link).await.status {
+            303 => begun += 1,
+            status => assert_eq!(status, 503),
+        }
+    }
+    assert!(begun < 100, "nothing was refused");
+    // A leg and its note.
+    assert_eq!(team.shelf.lifetimes().len(), rows + 2 * begun);
+    browser.follow(&replica, &of_ada).await;
+}
+
 /// Both at once, at two replicas: the store decides.
 #[tokio::test]
 async fn of_two_answers_at_once_one_is_redeemed() {
