@@ -126,7 +126,13 @@ impl Daemon {
         until(|| {
             let mut told = person.command(&tell);
             let told = told.args([keep, "/bye"]).stdout(Stdio::piped());
-            told.output().unwrap().stdout.starts_with(b"OK")
+            let output = told.stderr(Stdio::piped()).output().unwrap();
+            let is_kept = output.stdout.starts_with(b"OK");
+            if !is_kept {
+                // Shown if the test fails.
+                println!("gpg-connect-agent: {output:?}");
+            }
+            is_kept
         })
         .await;
         running
