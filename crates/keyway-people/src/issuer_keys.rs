@@ -81,22 +81,34 @@ impl IssuerKeys {
         &self.issuer
     }
 
+    /// Returns the keys without waiting for any; old ones are fetched again meanwhile.
+    ///
+    /// Must be called inside a runtime.
+    pub(crate) fn known_keys(self: &Arc<Self>) -> Option<Arc<KeySet>> {
+        let mut state = self.state();
+        let keys = Arc::clone(state.keys.as_ref()?);
+        let age = state.fetched.as_ref().map(|(at, _)| self.age(*at));
+        if age.is_none_or(|age| age >= KEYS_LIFETIME) {
+            drop(self.fetch(&mut state));
+        }
+        Some(keys)
+    }
+
     /// Returns the keys, which may be those from before the issuer went away.
     ///
     /// Cancel safety: cancel safe; a fetch that it began goes on for others.
     pub(crate) async fn keys(self: &Arc<Self>) -> Result<Arc<KeySet>, KeysError> {
+        if let Some(keys) = self.known_keys() {
+            return Ok(keys);
+        }
         let fetch = {
             let mut state = self.state();
-            let age = state.fetched.as_ref().map(|(at, _)| self.age(*at));
+            // Another may have fetched them in between.
             if let Some(keys) = &state.keys {
-                let keys = Arc::clone(keys);
-                if age.is_none_or(|age| age >= KEYS_LIFETIME) {
-                    drop(self.fetch(&mut state));
-                }
-                return Ok(keys);
+                return Ok(Arc::clone(keys));
             }
-            if let (Some(age), Some((_, Some(failed)))) = (age, &state.fetched)
-                && age < RETRY_PAUSE
+            if let Some((at, Some(failed))) = &state.fetched
+                && self.age(*at) < RETRY_PAUSE
             {
                 return Err(failed.clone());
             }

@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::algorithm::{Algorithm, PublicKey};
-use crate::verified_signatures::VerifiedSignatures;
+use crate::verified_tokens::VerifiedTokens;
 
 /// The keys of an issuer that can check signatures; others that it publishes are left out.
 pub struct KeySet {
     keys: Vec<Key>,
-    /// What they were found to have signed.
-    pub(crate) verified: VerifiedSignatures,
+    /// Access tokens that a verifier found good with them; it alone looks here.
+    pub(crate) verified: VerifiedTokens,
 }
 
 struct Key {
@@ -50,7 +50,7 @@ impl KeySet {
         if keys.is_empty() {
             return Err(KeySetError::NoUsableKey);
         }
-        let verified = VerifiedSignatures::default();
+        let verified = VerifiedTokens::default();
         Ok(Self { keys, verified })
     }
 

@@ -24,7 +24,7 @@ mod person;
 mod person_form;
 mod rules;
 mod timeouts;
-mod verified_signatures;
+mod verified_tokens;
 mod verifier;
 
 pub use self::access_token::TokenError;

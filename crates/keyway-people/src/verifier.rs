@@ -11,6 +11,7 @@ use crate::issuer_keys::IssuerKeys;
 use crate::key_set::KeySet;
 use crate::person::Person;
 use crate::rules::TokenRules;
+use crate::verified_tokens::{TokenDigest, VerifiedToken};
 
 /// Says whose an access token is (RFC 9068).
 #[derive(Debug)]
@@ -75,17 +76,32 @@ impl AccessTokenVerifier {
     ///
     /// Cancel safety: cancel safe; a fetch of keys that it began goes on for others.
     pub async fn verify(&self, token: &Secret<String>) -> Result<VerifiedPerson, TokenError> {
+        let (digest, now) = (TokenDigest::new(token.expose()), self.clock.wall());
+        for issuer in &self.issuers {
+            if let Some(keys) = issuer.known_keys()
+                && let Some(person) = keys.verified.person(&digest, now)
+            {
+                return Ok(person);
+            }
+        }
         let read = ReadToken::read(token.expose(), &self.rules, TokenKind::Access)?;
         let issuer = self.issuers.iter().find(|it| it.name() == read.issuer);
         let issuer = issuer.ok_or(TokenError::IssuerNotListed)?;
-        let (person, expires_at) = read.person(&self.rules, self.clock.wall())?;
-        check_signature(&read, issuer).await?;
+        let (person, expires_at) = read.person(&self.rules, now)?;
+        let keys = check_signature(&read, issuer).await?;
         let is_admin = read.check_access(&self.rules)?;
-        Ok(VerifiedPerson {
+        let begins_at = read.begins_at()?;
+        let person = VerifiedPerson {
             person,
             expires_at,
             is_admin,
-        })
+        };
+        let token = VerifiedToken {
+            person: person.clone(),
+            begins_at,
+        };
+        keys.verified.insert(digest, token);
+        Ok(person)
     }
 
     /// Does the same with keys that are there, and fetches none.
@@ -115,19 +131,21 @@ impl AccessTokenVerifier {
     }
 }
 
-/// Says whether a token is signed with a key of its issuer, as it is known or published now.
+/// Checks that a token is signed with a key of its issuer, as it is known or published now, and returns
+/// the keys that it was found in.
 pub(crate) async fn check_signature(
     read: &ReadToken<'_>,
     issuer: &Arc<IssuerKeys>,
-) -> Result<(), TokenError> {
+) -> Result<Arc<KeySet>, TokenError> {
     let keys = issuer.keys().await.map_err(TokenError::NoKeys)?;
     match read.check_signature(&keys) {
         Err(TokenError::UnknownKey) => {
             let others = issuer.keys_after(&keys).await;
             let others = others.map_err(TokenError::NoKeys)?;
             let others = others.ok_or(TokenError::UnknownKey)?;
-            read.check_signature(&others)
+            read.check_signature(&others)?;
+            Ok(others)
         }
-        checked => checked,
+        checked => checked.map(|()| keys),
     }
 }

@@ -8,6 +8,7 @@ use keyway_auth::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
 use tokio::sync::Semaphore;
 
 use super::*;
+use crate::verified_tokens::TokenDigest;
 
 /// An issuer that answers by address, counts, and can be made to wait.
 #[derive(Debug)]
@@ -131,6 +132,57 @@ async fn an_unknown_key_leads_to_one_fetch_a_minute() {
     assert_eq!(verify(&next, "3").await, Err(TokenError::UnknownKey));
     assert_eq!(verify(&next, "3").await, Err(TokenError::UnknownKey));
     assert_eq!(server.fetches(), 3);
+}
+
+#[tokio::test]
+async fn remembered_token_counts_for_itself_its_time_and_its_keys_alone() {
+    let (server, clock) = (Server::new(), TestClock::new());
+    let (key, next) = (SigningKey::p256(), SigningKey::p256());
+    server.publish(&[key.jwk("1")]);
+    let verifier = verifier(&server, &clock);
+    let verify = async |token: &str| {
+        let found = verifier.verify(&secret(token)).await;
+        found.map(|found| found.person.subject().to_owned())
+    };
+    let is_remembered = |token: &str| {
+        let keys = verifier.issuers[0].known_keys().unwrap();
+        let found = keys.verified.person(&TokenDigest::new(token), clock.wall());
+        found.is_some()
+    };
+    let head = header("ES256", "1").to_string();
+    let told = with(claims(), json!({ "exp": NOW + 1_000 }));
+    let token = key.token(&head, &told);
+    let (text, signature) = token.rsplit_once('.').unwrap();
+    let forged = format!("{text}.{}", encode([0; 64]));
+    let other = with(claims(), json!({ "sub": "eve", "exp": NOW + 1_000 }));
+    let other = format!("{}.{}.{signature}", encode(&head), encode(&other));
+    for _ in 0..2 {
+        // Neither another signature, nor other claims under this one.
+        for bad in [&forged, &other] {
+            assert_eq!(verify(bad).await, Err(TokenError::BadSignature));
+            assert!(!is_remembered(bad));
+        }
+        assert_eq!(verify(&token).await.as_deref(), Ok("ada"));
+        assert!(is_remembered(&token));
+    }
+    // What was not good for another reason than its signature is not remembered either.
+    let late = key.token(&head, &with(claims(), json!({ "nbf": NOW + 900 })));
+    assert_eq!(verify(&late).await, Err(TokenError::NotYetValid));
+    assert!(!is_remembered(&late));
+
+    // The issuer no longer publishes the key: what it has signed ends with the next fetch.
+    server.publish(&[next.jwk("1")]);
+    clock.pass(600);
+    assert_eq!(verify(&token).await.as_deref(), Ok("ada"));
+    while server.fetches() < 2 || is_remembered(&token) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(verify(&token).await, Err(TokenError::BadSignature));
+    let renewed = next.token(&head, &told);
+    assert_eq!(verify(&renewed).await.as_deref(), Ok("ada"));
+    assert!(is_remembered(&renewed));
+    clock.pass(1_000);
+    assert_eq!(verify(&renewed).await, Err(TokenError::Expired));
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ use keyway_auth::oauth::DocumentError;
 
 use super::*;
 use crate::TokenError as E;
-use crate::verified_signatures::TokenDigest;
 
 fn verify(rules: &TokenRules, keys: &KeySet, token: &str) -> Result<VerifiedPerson, TokenError> {
     AccessTokenVerifier::verify_with(rules, ISSUER, keys, token, now())
@@ -243,53 +242,6 @@ fn a_changed_claim_breaks_the_signature() {
     let forged = format!("{}.{}.{}", parts[0], encode(changed), parts[2]);
     let found = verify(&TokenRules::new(AUDIENCE), &keys, &forged);
     assert_eq!(found, Err(TokenError::BadSignature));
-}
-
-#[test]
-fn remembered_signature_counts_for_its_token_and_its_keys_alone() {
-    let key = SigningKey::p256();
-    let keys = key_set(&[key.jwk("1")]);
-    let rules = TokenRules::new(AUDIENCE);
-    let (head, told) = (header("ES256", "1").to_string(), claims().to_string());
-    let token = key.token(&head, &told);
-    let (text, signature) = token.rsplit_once('.').unwrap();
-    let digest = |signature: &str| {
-        let decoded = BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap();
-        TokenDigest::new(text, &decoded)
-    };
-    let zeros = encode([0; 64]);
-    let forged = format!("{text}.{zeros}");
-    assert_eq!(
-        verify(&rules, &keys, &forged),
-        Err(TokenError::BadSignature)
-    );
-    assert!(!keys.verified.contains(&digest(&zeros)));
-    for _ in 0..2 {
-        verify(&rules, &keys, &token).unwrap();
-        assert!(keys.verified.contains(&digest(signature)));
-    }
-    // Neither another signature, nor other claims under this one, nor other keys.
-    assert_eq!(
-        verify(&rules, &keys, &forged),
-        Err(TokenError::BadSignature)
-    );
-    let other = with(claims(), json!({ "sub": "eve" }));
-    let other = format!("{}.{}.{signature}", encode(&head), encode(&other));
-    assert_eq!(verify(&rules, &keys, &other), Err(TokenError::BadSignature));
-    let rotated = key_set(&[SigningKey::p256().jwk("1")]);
-    assert_eq!(
-        verify(&rules, &rotated, &token),
-        Err(TokenError::BadSignature)
-    );
-    // And the rest of the token is looked at each time.
-    let late = now() + Duration::from_secs(24 * 3600);
-    let found = AccessTokenVerifier::verify_with(&rules, ISSUER, &keys, &token, late);
-    assert_eq!(found, Err(TokenError::Expired));
-    let elsewhere = TokenRules::new("https://other.example/mcp");
-    assert_eq!(
-        verify(&elsewhere, &keys, &token),
-        Err(TokenError::WrongAudience)
-    );
 }
 
 #[test]
