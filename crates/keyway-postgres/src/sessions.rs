@@ -3,11 +3,13 @@
 //! No connection or transaction outlives a call, so none is held while a request to an
 //! authorization server is out.
 
+use bytes::BytesMut;
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Status, TimeoutType,
 };
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Row};
+use tokio::task::JoinSet;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Config, Row, Statement};
 
 use crate::error::PostgresError;
 use crate::person::Person;
@@ -43,7 +45,7 @@ impl Sessions {
 
     /// Runs one statement in a transaction for one person; `None` for what belongs to no person.
     ///
-    /// Dropping the future closes the connection: what became of the statement is not known then.
+    /// Dropping the future closes the connection. Must be called inside the runtime of the replica.
     pub(crate) async fn query(
         &self,
         action: &'static str,
@@ -51,19 +53,19 @@ impl Sessions {
         sql: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, PostgresError> {
-        let mut lease = Lease(Some(self.0.get().await.map_err(sort_pool)?));
-        let Some(client) = lease.0.as_ref() else {
-            return Err(PostgresError::Unreachable { source: None });
+        let lease = Lease(Some(self.0.get().await.map_err(sort_pool)?));
+        let mut sent = JoinSet::new();
+        let answer = async {
+            let transaction = Transaction::prepare((action, lease), person, sql, values).await?;
+            // In a task of its own, beside the one that moves the bytes: the thread of the caller is woken
+            // once, at the end, and not by each answer on the way there.
+            sent.spawn(transaction.run());
+            let ended = sent.join_next().await.and_then(Result::ok);
+            // Without an answer the replica ends.
+            ended.unwrap_or(Err(PostgresError::Unreachable { source: None }))
         };
-        let work = run(client, person, sql, values);
-        let Ok(answer) = tokio::time::timeout(TRANSACTION_TIMEOUT, work).await else {
-            return Err(PostgresError::Unreachable { source: None });
-        };
-        if client.is_closed() {
-            return answer.map_err(PostgresError::statement(action));
-        }
-        lease.give_back();
-        answer.map_err(PostgresError::statement(action))
+        let answer = tokio::time::timeout(TRANSACTION_TIMEOUT, answer).await;
+        answer.unwrap_or(Err(PostgresError::Unreachable { source: None }))
     }
 }
 
@@ -71,7 +73,12 @@ impl Sessions {
 struct Lease(Option<Object>);
 
 impl Lease {
-    fn give_back(&mut self) {
+    fn client(&self) -> Result<&Object, PostgresError> {
+        let gone = || PostgresError::Unreachable { source: None };
+        self.0.as_ref().ok_or_else(gone)
+    }
+
+    fn give_back(mut self) {
         drop(self.0.take());
     }
 }
@@ -84,33 +91,116 @@ impl Drop for Lease {
     }
 }
 
-/// Sends the whole transaction at once: one round trip, and no wait between its statements.
-async fn run(
-    client: &Object,
-    person: Option<&Person>,
-    sql: &str,
-    values: Values<'_>,
-) -> Result<Vec<Row>, tokio_postgres::Error> {
-    let statement = client.prepare_cached(sql).await?;
-    let Some(person) = person else {
-        return client.query(&statement, values).await;
-    };
-    let name = client.prepare_cached(NAME_PERSON).await?;
-    let whose: Values<'_> = &[&person.tenant(), &person.person()];
-    // Biased, because the order of polling is the order of sending. If one of them fails, the
-    // server skips the rest and the last one rolls back.
-    let (begun, named, rows, ended) = tokio::join!(
-        biased;
-        client.batch_execute("BEGIN"),
-        client.query(&name, whose),
-        client.query(&statement, values),
-        client.batch_execute("COMMIT"),
-    );
-    begun?;
-    named?;
-    let rows = rows?;
-    ended?;
-    Ok(rows)
+/// A statement with its values, ready to be sent for one person.
+struct Transaction {
+    action: &'static str,
+    lease: Lease,
+    statement: Statement,
+    values: Vec<Encoded>,
+    /// The statement that names the person, and its values.
+    whose: Option<(Statement, [String; 2])>,
+}
+
+impl Transaction {
+    async fn prepare(
+        (action, lease): (&'static str, Lease),
+        person: Option<&Person>,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Self, PostgresError> {
+        let failed = PostgresError::statement(action);
+        let client = lease.client()?;
+        let statement = client.prepare_cached(sql).await.map_err(&failed)?;
+        let values = values.iter().zip(statement.params());
+        let values = values.map(|(value, kind)| Encoded::new(*value, kind));
+        let values = values.collect();
+        let whose = match person {
+            Some(person) => {
+                let name = client.prepare_cached(NAME_PERSON).await.map_err(&failed)?;
+                let whose = [person.tenant(), person.person()];
+                Some((name, whose.map(str::to_owned)))
+            }
+            None => None,
+        };
+        Ok(Self {
+            action,
+            lease,
+            statement,
+            values,
+            whose,
+        })
+    }
+
+    /// Sends the whole transaction at once: one round trip, and no wait between its statements.
+    ///
+    /// Dropping the future closes the connection: what became of the statement is not known then.
+    async fn run(self) -> Result<Vec<Row>, PostgresError> {
+        let client = self.lease.client()?;
+        let values: Vec<_> = self.values.iter().map(as_value).collect();
+        let answer = match &self.whose {
+            None => client.query(&self.statement, &values).await,
+            Some((name, [tenant, person])) => {
+                let whose: Values<'_> = &[tenant, person];
+                // Biased, because the order of polling is the order of sending. If one of them fails,
+                // the server skips the rest and the last one rolls back.
+                let (begun, named, rows, ended) = tokio::join!(
+                    biased;
+                    client.batch_execute("BEGIN"),
+                    client.query(name, whose),
+                    client.query(&self.statement, &values),
+                    client.batch_execute("COMMIT"),
+                );
+                let rows = begun.and(named).and(rows);
+                rows.and_then(|rows| ended.map(|()| rows))
+            }
+        };
+        if !client.is_closed() {
+            self.lease.give_back();
+        }
+        answer.map_err(PostgresError::statement(self.action))
+    }
+}
+
+/// A value as the server reads it, so that another task can send it.
+#[derive(Debug)]
+struct Encoded(Result<Option<BytesMut>, String>);
+
+impl Encoded {
+    fn new(value: &(dyn ToSql + Sync), kind: &Type) -> Self {
+        let mut bytes = BytesMut::new();
+        Self(match value.to_sql_checked(kind, &mut bytes) {
+            Ok(IsNull::No) => Ok(Some(bytes)),
+            Ok(IsNull::Yes) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+}
+
+impl ToSql for Encoded {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match &self.0 {
+            Ok(Some(bytes)) => {
+                out.extend_from_slice(bytes);
+                Ok(IsNull::No)
+            }
+            Ok(None) => Ok(IsNull::Yes),
+            Err(error) => Err(error.clone().into()),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+fn as_value(value: &Encoded) -> &(dyn ToSql + Sync) {
+    value
 }
 
 fn sort_pool(error: PoolError) -> PostgresError {
