@@ -34,10 +34,10 @@ pub use self::claims::ClaimRule;
 pub use self::issuer::{Issuer, IssuerError};
 pub use self::issuer_keys::KeysError;
 pub use self::key_set::{KeySet, KeySetError};
-pub use self::person::{Person, PersonError};
+pub use self::person::{Person, PersonError, VerifiedPerson};
 pub use self::person_form::{PersonAction, PersonForm};
 pub use self::rules::TokenRules;
-pub use self::verifier::{AccessTokenVerifier, VerifiedPerson};
+pub use self::verifier::AccessTokenVerifier;
 
 #[cfg(test)]
 mod tests;

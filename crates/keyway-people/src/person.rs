@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use keyway_secret::{hex, printable};
 use ring::digest::{Context, SHA256};
@@ -15,6 +16,18 @@ use thiserror::Error;
 pub struct Person {
     issuer: Arc<str>,
     subject: Arc<str>,
+}
+
+/// A person whose token is good, without the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifiedPerson {
+    /// Who.
+    pub person: Person,
+    /// When the token ends, by the issuer's clock.
+    pub expires_at: SystemTime,
+    /// Whether the settings make this person an admin.
+    pub is_admin: bool,
 }
 
 impl Person {

@@ -12,8 +12,8 @@ use std::time::SystemTime;
 
 use ring::digest::{SHA256, digest};
 
+use crate::person::VerifiedPerson;
 use crate::timeouts::CLOCK_SKEW;
-use crate::verifier::VerifiedPerson;
 
 /// Whose good tokens are, by the digest of each.
 #[derive(Default)]

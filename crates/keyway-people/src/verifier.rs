@@ -9,7 +9,7 @@ use crate::access_token::{ReadToken, TokenError, TokenKind};
 use crate::issuer::Issuer;
 use crate::issuer_keys::IssuerKeys;
 use crate::key_set::KeySet;
-use crate::person::Person;
+use crate::person::VerifiedPerson;
 use crate::rules::TokenRules;
 use crate::verified_tokens::{TokenDigest, VerifiedToken};
 
@@ -19,18 +19,6 @@ pub struct AccessTokenVerifier {
     pub(crate) rules: TokenRules,
     pub(crate) issuers: Vec<Arc<IssuerKeys>>,
     pub(crate) clock: Arc<dyn Clock>,
-}
-
-/// A person whose token is good, without the token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct VerifiedPerson {
-    /// Who.
-    pub person: Person,
-    /// When the token ends, by the issuer's clock.
-    pub expires_at: SystemTime,
-    /// Whether the settings make this person an admin.
-    pub is_admin: bool,
 }
 
 impl AccessTokenVerifier {

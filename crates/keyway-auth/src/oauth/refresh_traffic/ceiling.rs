@@ -5,6 +5,8 @@
 //! sends in a time `t` is at most `burst + rate × t`, also while hosts come and go:
 //!
 //! - a bucket never gains requests by a larger share, only by time;
+//! - what was taken and not sent yet keeps its place in the bucket: requests that waited for a store do
+//!   not come on top of those that became due meanwhile;
 //! - a host that joins gains none until the others have heard of it, or have stopped for want of news;
 //! - a host that hears nothing gains none.
 //!
@@ -99,6 +101,8 @@ pub(super) struct Ceiling {
 #[derive(Debug)]
 struct Bucket {
     requests: f64,
+    /// Taken, and not sent yet.
+    unsent: f64,
     filled_at: Option<Instant>,
     waiting: [usize; 2],
 }
@@ -109,6 +113,7 @@ impl Ceiling {
             limit,
             bucket: Mutex::new(Bucket {
                 requests: 1.0,
+                unsent: 0.0,
                 filled_at: None,
                 waiting: [0; 2],
             }),
@@ -162,9 +167,16 @@ impl Ceiling {
         self.lock().fill(self.limit, share, now);
     }
 
-    /// Returns a request that was not sent.
+    /// Counts a request that was taken as sent.
+    pub(super) fn sent(&self) {
+        self.lock().unsent -= 1.0;
+    }
+
+    /// Returns a request that was taken, and is not sent.
     pub(super) fn give_back(&self) {
-        self.lock().requests += 1.0;
+        let mut bucket = self.lock();
+        bucket.unsent -= 1.0;
+        bucket.requests += 1.0;
     }
 
     /// Returns how far apart requests are.
@@ -201,13 +213,14 @@ impl Bucket {
         let rate = f64::from(limit.per_second.max(1)) / share.hosts;
         let most = (f64::from(limit.burst) / share.hosts).max(1.0);
         let gained = share.counted(since, now).as_secs_f64() * rate;
-        self.requests = (self.requests + gained).min(most);
+        self.requests = (self.requests + gained).min(most - self.unsent);
     }
 
     fn take(&mut self) -> bool {
         let is_there = self.requests >= 1.0;
         if is_there {
             self.requests -= 1.0;
+            self.unsent += 1.0;
         }
         is_there
     }
@@ -221,9 +234,16 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(2);
 
     /// Takes all that there is; returns how many.
-    fn drain(ceiling: &Ceiling, share: Share, now: Instant) -> usize {
+    fn take_all(ceiling: &Ceiling, share: Share, now: Instant) -> usize {
         let taken = std::iter::repeat_with(|| ceiling.take(Urgency::CallersWait, share, now));
         taken.take_while(Result::is_ok).count()
+    }
+
+    /// Takes all that there is and sends it; returns how many.
+    fn drain(ceiling: &Ceiling, share: Share, now: Instant) -> usize {
+        let count = take_all(ceiling, share, now);
+        (0..count).for_each(|_| ceiling.sent());
+        count
     }
 
     /// Says whether any window of `sent` holds more than a bucket and the rate allow.
@@ -263,6 +283,24 @@ mod tests {
         // The news is old from the second second on.
         assert_eq!(drain(&ceiling, share, at(200)), 5);
         assert_eq!(drain(&ceiling, share, at(300)), 0);
+    }
+
+    #[test]
+    fn what_waits_for_a_store_is_not_sent_on_top_of_what_became_due_meanwhile() {
+        let start = Instant::now();
+        let ceiling = Ceiling::new(LIMIT);
+        let all = Share::default();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        ceiling.settle(all, start);
+        assert_eq!(take_all(&ceiling, all, at(60)), 20);
+        assert_eq!(take_all(&ceiling, all, at(120)), 0, "the bucket is full");
+        // Twelve are sent now, and three come back unsent.
+        (0..12).for_each(|_| ceiling.sent());
+        (0..3).for_each(|_| ceiling.give_back());
+        assert_eq!(take_all(&ceiling, all, at(120)), 3);
+        assert_eq!(take_all(&ceiling, all, at(121)), 10);
+        assert_eq!(take_all(&ceiling, all, at(180)), 2);
+        assert_eq!(take_all(&ceiling, all, at(240)), 0, "the bucket is full");
     }
 
     #[test]

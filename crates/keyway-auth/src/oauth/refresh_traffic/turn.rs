@@ -20,7 +20,9 @@ pub(in crate::oauth) struct Slot(Option<Arc<Ceiling>>);
 impl Slot {
     /// Counts it as sent.
     pub(in crate::oauth) fn spend(mut self) {
-        self.0 = None;
+        if let Some(ceiling) = self.0.take() {
+            ceiling.sent();
+        }
     }
 }
 
