@@ -81,6 +81,13 @@ impl OwnClaim {
     }
 }
 
+/// What becomes of an overdue claim whose owner lives.
+#[derive(Debug, Clone, Copy)]
+enum OverdueClaim {
+    Stays,
+    IsReplaced,
+}
+
 impl OAuthEngine {
     /// Claims the generation that was seen, when a token request to its issuer is due; while another
     /// process holds it, waits for what that process stores.
@@ -143,21 +150,45 @@ impl OAuthEngine {
     }
 
     async fn claim(&self, seen: &Grant) -> Result<ClaimAnswer, OAuthError> {
-        let generation = seen.generation;
-        // Redeeming twice does no harm where the refresh token stays the same, or where one that was
-        // replaced is known to be accepted once more.
-        let may_take_over = match Details::decode(seen.details.expose()) {
+        let answer = self.claim_once(seen, OverdueClaim::Stays).await?;
+        // What is known of the issuer is looked up only where it decides something.
+        let is_overdue = matches!(
+            answer,
+            ClaimAnswer::Held {
+                is_overdue: true,
+                ..
+            }
+        );
+        if is_overdue && self.may_take_over(seen).await {
+            return self.claim_once(seen, OverdueClaim::IsReplaced).await;
+        }
+        Ok(answer)
+    }
+
+    /// Says whether redeeming a refresh token twice does no harm: it stays the same, or one that was
+    /// replaced is known to be accepted once more.
+    async fn may_take_over(&self, seen: &Grant) -> bool {
+        match Details::decode(seen.details.expose()) {
             Some(details) if details.rotates == Some(false) => true,
             Some(details) => self.rotations.get(&details.issuer).await == Rotation::Grace,
             None => false,
-        };
+        }
+    }
+
+    async fn claim_once(
+        &self,
+        seen: &Grant,
+        overdue: OverdueClaim,
+    ) -> Result<ClaimAnswer, OAuthError> {
+        let generation = seen.generation;
         let _place = self.traffic.claim_place().await;
         let from = self.clock.monotonic();
         let claim = move |store: &dyn GrantStore, key: &GrantKey| {
-            let claim = if may_take_over {
-                store.take_over(key, generation, REFRESH_CLAIM_LIFETIME)?
-            } else {
-                store.claim(key, generation, REFRESH_CLAIM_LIFETIME)?
+            let claim = match overdue {
+                OverdueClaim::Stays => store.claim(key, generation, REFRESH_CLAIM_LIFETIME)?,
+                OverdueClaim::IsReplaced => {
+                    store.take_over(key, generation, REFRESH_CLAIM_LIFETIME)?
+                }
             };
             Ok(ClaimAnswer::new(claim, from))
         };
