@@ -62,7 +62,7 @@ impl VerifiedTokens {
     /// Remembers a token that was found good.
     pub(crate) fn insert(&self, digest: TokenDigest, token: VerifiedToken) {
         let mut known = self.known();
-        // Rare, and dearer by one check for each token; no order has to be kept.
+        // Rare, and it costs one more check of each token; no order has to be kept.
         if known.len() >= MAX_KNOWN {
             known.clear();
         }

@@ -78,8 +78,9 @@ impl Lease {
         self.0.as_ref().ok_or_else(gone)
     }
 
+    /// Returns the connection to the pool, unless it is closed.
     fn give_back(mut self) {
-        drop(self.0.take());
+        drop(self.0.take_if(|client| !client.is_closed()));
     }
 }
 
@@ -108,20 +109,21 @@ impl Transaction {
         sql: &str,
         values: Values<'_>,
     ) -> Result<Self, PostgresError> {
-        let failed = PostgresError::statement(action);
-        let client = lease.client()?;
-        let statement = client.prepare_cached(sql).await.map_err(&failed)?;
+        let prepared = prepare(lease.client()?, person, sql).await;
+        let (statement, name) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                lease.give_back();
+                return Err(PostgresError::sort(action, &error));
+            }
+        };
         let values = values.iter().zip(statement.params());
         let values = values.map(|(value, kind)| Encoded::new(*value, kind));
         let values = values.collect();
-        let whose = match person {
-            Some(person) => {
-                let name = client.prepare_cached(NAME_PERSON).await.map_err(&failed)?;
-                let whose = [person.tenant(), person.person()];
-                Some((name, whose.map(str::to_owned)))
-            }
-            None => None,
-        };
+        let whose = name.zip(person).map(|(name, person)| {
+            let whose = [person.tenant(), person.person()];
+            (name, whose.map(str::to_owned))
+        });
         Ok(Self {
             action,
             lease,
@@ -154,11 +156,23 @@ impl Transaction {
                 rows.and_then(|rows| ended.map(|()| rows))
             }
         };
-        if !client.is_closed() {
-            self.lease.give_back();
-        }
+        self.lease.give_back();
         answer.map_err(PostgresError::statement(self.action))
     }
+}
+
+/// Returns a statement, and the one that names the person if there is one.
+async fn prepare(
+    client: &Object,
+    person: Option<&Person>,
+    sql: &str,
+) -> Result<(Statement, Option<Statement>), tokio_postgres::Error> {
+    let statement = client.prepare_cached(sql).await?;
+    let name = match person {
+        Some(_) => Some(client.prepare_cached(NAME_PERSON).await?),
+        None => None,
+    };
+    Ok((statement, name))
 }
 
 /// A value as the server reads it, so that another task can send it.

@@ -165,3 +165,23 @@ fn who_set_which_variable_is_in_the_audit() -> Result<(), StoreError> {
     );
     Ok(())
 }
+
+/// Such as when a table went away under a running replica: each try would make a connection.
+#[test]
+fn a_statement_that_the_database_refuses_to_prepare_costs_no_connection() {
+    let database = Database::new(shared());
+    let replica = database.replica();
+    stored(&replica);
+    let sessions = || {
+        database.sql(
+            "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity
+             WHERE usename = 'keyway'",
+        )
+    };
+    let before = sessions();
+    database.sql("ALTER TABLE keyway.named_values RENAME TO elsewhere");
+    for _ in 0..3 {
+        replica.variables(ada()).get("API_KEY").unwrap_err();
+    }
+    assert_eq!(sessions(), before);
+}
