@@ -149,6 +149,16 @@ impl GrantStore for PostgresGrants {
         generation: Generation,
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
+        let (committed, _) = self.commit_and_read(grant, generation, tokens)?;
+        Ok(committed)
+    }
+
+    fn commit_and_read(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(Commit, Option<Grant>), StoreError> {
         let place = self.place(grant)?;
         let committed = self.commit_tokens(&place, generation, tokens, Source::TokenEndpoint);
         Ok(self.replica.wait(committed)?)

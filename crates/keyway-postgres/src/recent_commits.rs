@@ -282,8 +282,8 @@ pub(crate) const COMMIT: &str = "WITH old AS (
         FROM old
         WHERE tenant = $1 AND person = $2 AND grant_id = $3
           AND generation BETWEEN ($4::bigint >> 32) << 32 AND $4
-        RETURNING old.needs_reauth, old.interrupted, old.lost_answers, profile, name)
-    SELECT CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END,
+        RETURNING old.needs_reauth, old.interrupted, old.lost_answers, profile, name, expires_at)
+    SELECT expires_at, keyway.now() AS now, CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END,
         keyway.note($1, $2, 'refresh', 'committed',
             CASE WHEN $14::text <> '' THEN $14 WHEN lost_answers > 0 THEN 'answer-lost'
                  WHEN interrupted > 0 THEN 'replica-died' ELSE '' END, $13, profile, name, $5)

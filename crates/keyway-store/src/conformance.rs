@@ -18,7 +18,7 @@ use keyway_secret::Secret;
 
 use crate::claim::{Claim, Claimed, Commit, Marked, RejectionCause};
 use crate::error::StoreError;
-use crate::grant::{GrantState, Tokens};
+use crate::grant::{Grant, GrantState, Tokens};
 use crate::grant_store::{Deleted, GrantStore};
 use crate::key::GrantKey;
 use crate::time::Generation;
@@ -118,10 +118,34 @@ fn committed(
     generation: Generation,
     number: usize,
 ) -> Result<Generation, StoreError> {
-    match store.commit(&grant(), generation, &tokens(number))? {
-        Commit::Committed { generation } => Ok(generation),
-        other => panic!("{other:?}"),
+    committed_tokens(store, generation, &tokens(number))
+}
+
+/// Commits tokens; what the store says of them at once has to be what is read then.
+fn committed_tokens(
+    store: &impl GrantStore,
+    generation: Generation,
+    tokens: &Tokens,
+) -> Result<Generation, StoreError> {
+    let (committed, told) = store.commit_and_read(&grant(), generation, tokens)?;
+    let Commit::Committed { generation } = committed else {
+        panic!("{committed:?}");
+    };
+    if let Some(told) = told {
+        let Some(read) = store.read(&grant())? else {
+            panic!("what was committed is not there");
+        };
+        assert!(told.now <= read.now);
+        let told = Grant {
+            now: read.now,
+            ..told
+        };
+        // Neither shows its tokens.
+        assert_eq!(format!("{told:?}"), format!("{read:?}"));
+        assert_eq!(told.access.expose(), read.access.expose());
+        assert_eq!(told.details.expose(), read.details.expose());
     }
+    Ok(generation)
 }
 
 fn access(store: &impl GrantStore, grant: &GrantKey) -> Result<String, StoreError> {

@@ -88,6 +88,21 @@ pub trait GrantStore: Send + Sync {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError>;
 
+    /// As [`commit`](Self::commit), and returns what [`read`](Self::read) would then, if the store
+    /// knows it at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    fn commit_and_read(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(Commit, Option<Grant>), StoreError> {
+        Ok((self.commit(grant, generation, tokens)?, None))
+    }
+
     /// Keeps tokens that could not be committed where they survive this process, sealed.
     ///
     /// The store commits them by their generation before it answers the next

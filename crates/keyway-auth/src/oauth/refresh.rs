@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keyway_code::Code;
+use keyway_secret::Secret;
 use keyway_store::{Generation, Grant, Marked};
 
 use self::claiming::{ClaimStep, OwnClaim};
@@ -98,6 +99,8 @@ struct Claimed<'a> {
     generation: Generation,
     /// What is stored with it.
     before: &'a Details,
+    /// The same as it is stored, where that was read.
+    stored: Option<&'a Secret<Vec<u8>>>,
     claim: &'a OwnClaim,
     origin: Origin,
 }
@@ -227,6 +230,7 @@ impl OAuthEngine {
         let claimed = Claimed {
             generation: seen.generation,
             before: &details,
+            stored: Some(&seen.details),
             claim,
             origin: details.client(&self.settings).origin,
         };

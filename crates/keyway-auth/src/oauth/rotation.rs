@@ -117,16 +117,27 @@ impl Rotations {
         let issuers = self.issuers.clone();
         let token = BASE64_URL_SAFE_NO_PAD.encode(token.as_bytes());
         let note = move || {
+            let answered = format!("{name} {ANSWERED}");
+            // Most renewals teach nothing. Where no answer of an issuer was unusable, none can. Another
+            // replica may remember for a while that none was, and learns it at the next chance.
+            if let (Some(issuers), SentToken::Accepted) = (&issuers, sent)
+                && issuers.get(&answered).is_none()
+            {
+                return;
+            }
             let before = read(&*records, &name);
             let after = before.after(&token, sent);
-            // Most renewals teach nothing, and write nothing.
             if after != before {
                 let value = serde_json::to_vec(&after).unwrap_or_default();
                 drop(records.put(&name, &value));
             }
-            if let Some(issuers) = issuers
-                && after.rotation != before.rotation
-            {
+            let Some(issuers) = issuers else {
+                return;
+            };
+            if sent == SentToken::Answered {
+                drop(issuers.put(&answered, &[]));
+            }
+            if after.rotation != before.rotation {
                 share(&*issuers, &name, after.rotation);
             }
         };
@@ -162,6 +173,8 @@ fn read_shared(issuers: &dyn RecordStore, name: &str) -> Rotation {
     }
 }
 
+/// For all people, beside what each of them has: an answer of this issuer was unusable once.
+const ANSWERED: &str = "answered";
 const GRACE: &str = "grace";
 const STRICT: &str = "strict";
 

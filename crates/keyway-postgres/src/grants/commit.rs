@@ -1,6 +1,7 @@
 //! Storing tokens: at sign-in, after a refresh, and from the journal.
 
-use keyway_store::{Commit, Generation, Tokens};
+use keyway_secret::Secret;
+use keyway_store::{Commit, Generation, Grant, Timestamp, Tokens};
 use tokio_postgres::types::ToSql;
 
 use crate::error::PostgresError;
@@ -9,8 +10,8 @@ use crate::person_keys::PersonKey;
 use crate::recent_commits::{COMMIT, CommitRow};
 use crate::sessions::Values;
 
-use super::PostgresGrants;
 use super::sealed::{DETAILS, Place, REFRESH, SealedTokens};
+use super::{PostgresGrants, moment};
 
 /// Where committed tokens come from.
 #[derive(Clone, Copy, Debug)]
@@ -101,14 +102,15 @@ impl PostgresGrants {
         Ok(Generation::new(number << REFRESHES))
     }
 
-    /// Replaces a generation by the next, whichever owner has the claim.
+    /// Replaces a generation by the next, whichever owner has the claim; returns what is stored then,
+    /// if that is it.
     pub(super) async fn commit_tokens(
         &self,
         place: &Place,
         generation: Generation,
         tokens: &Tokens,
         source: Source,
-    ) -> Result<Commit, PostgresError> {
+    ) -> Result<(Commit, Option<Grant>), PostgresError> {
         let sessions = &self.replica.sessions;
         let key = match self.replica.keys.cached(&self.person) {
             Some(key) => key,
@@ -140,15 +142,21 @@ impl PostgresGrants {
         let rows = sessions
             .query("commit a refresh", Some(&self.person), COMMIT, &values)
             .await?;
-        if rows.is_empty() {
+        let Some(stored) = rows.first() else {
             return self.superseded(place).await;
-        }
-        Ok(Commit::Committed { generation: next })
+        };
+        let now = Timestamp::from_unix_millis(stored.get("now"));
+        let details = tokens.details.unwrap_or_else(|| Secret::new(Vec::new()));
+        let grant = Grant::new(next, tokens.access, now)
+            .with_expiry(moment(stored, "expires_at"))
+            .with_refreshable(tokens.refresh.is_some())
+            .with_details(details);
+        Ok((Commit::Committed { generation: next }, Some(grant)))
     }
 
-    async fn superseded(&self, place: &Place) -> Result<Commit, PostgresError> {
+    async fn superseded(&self, place: &Place) -> Result<(Commit, Option<Grant>), PostgresError> {
         let current = self.stored_generation(place).await?;
-        Ok(Commit::Superseded { current })
+        Ok((Commit::Superseded { current }, None))
     }
 
     /// Adds what a refresh did not return from the generation that it replaces (RFC 6749

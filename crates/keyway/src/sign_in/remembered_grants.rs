@@ -136,6 +136,20 @@ impl GrantStore for RememberedGrants {
         Ok(committed)
     }
 
+    fn commit_and_read(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(Commit, Option<Grant>), StoreError> {
+        let (committed, stored) = self.inner.commit_and_read(grant, generation, tokens)?;
+        self.in_flight.end_generation(grant, generation);
+        if stored.is_some() {
+            self.remember(grant, stored.as_ref());
+        }
+        Ok((committed, stored))
+    }
+
     fn journal(
         &self,
         grant: &GrantKey,

@@ -61,6 +61,7 @@ pub(in crate::oauth) async fn settle(
     let claimed = Claimed {
         generation: Generation::new(state.generation),
         before: &state.details,
+        stored: None,
         claim: &own,
         origin: state.origin(),
     };

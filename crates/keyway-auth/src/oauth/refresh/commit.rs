@@ -1,6 +1,6 @@
 //! Keeping what was redeemed: in the store, else in its journal, else in memory until it fits.
 
-use keyway_store::{Commit, Generation, Tokens};
+use keyway_store::{Commit, Generation, Grant, Tokens};
 
 use super::claiming::OwnClaim;
 use super::{Claimed, Renewed};
@@ -24,7 +24,7 @@ impl OAuthEngine {
         issued: &Issued,
     ) -> Result<Renewed, OAuthError> {
         let new = renewed_tokens(claimed, details, issued);
-        let committed = self.store(claimed.generation, &new, claimed.claim).await?;
+        let (committed, stored) = self.store(claimed.generation, &new, claimed.claim).await?;
         if matches!(committed, Commit::Superseded { .. }) {
             self.traffic.of(&details.issuer).superseded();
         }
@@ -52,7 +52,10 @@ impl OAuthEngine {
             }
             _ => {
                 self.observer.emit(ServerEvent::Refreshed);
-                self.stored(Renewed::Stored).await
+                match stored {
+                    Some(grant) => Ok(Renewed::Stored(Box::new(grant))),
+                    None => self.stored(Renewed::Stored).await,
+                }
             }
         }
     }
@@ -67,13 +70,13 @@ impl OAuthEngine {
         generation: Generation,
         new: &Tokens,
         claim: &OwnClaim,
-    ) -> Result<Commit, OAuthError> {
+    ) -> Result<(Commit, Option<Grant>), OAuthError> {
         let (mut tries, mut pause, mut is_in_journal) = (0, COMMIT_FIRST_PAUSE, false);
         loop {
             let tokens = new.clone();
             let committed = self
                 .grant
-                .with(move |store, key| store.commit(key, generation, &tokens))
+                .with(move |store, key| store.commit_and_read(key, generation, &tokens))
                 .await;
             let error = match committed {
                 Ok(committed) => return Ok(committed),
@@ -108,7 +111,8 @@ impl OAuthEngine {
     }
 }
 
-/// Makes what is stored of an answer; details only if it says something new.
+/// Makes what is stored of an answer. If it says nothing new, the details stay what they are, byte for
+/// byte: a newer version may have written what this one does not know.
 fn renewed_tokens(claimed: &Claimed<'_>, details: &Details, issued: &Issued) -> Tokens {
     let has_moved = claimed.before.token_endpoint != details.token_endpoint;
     let new = tokens(issued);
@@ -122,7 +126,11 @@ fn renewed_tokens(claimed: &Claimed<'_>, details: &Details, issued: &Issued) -> 
         || lifetime != details.lifetime
         || rotates != details.rotates;
     if !says_more && issued.kind == details.kind && !has_moved {
-        return new;
+        return match claimed.stored {
+            // A store that seals them for each generation need not read them again.
+            Some(stored) => new.with_details(stored.clone()),
+            None => new,
+        };
     }
     let mut details = details.clone();
     details.kind = issued.kind;
