@@ -58,7 +58,7 @@ pub(crate) const RENEWED_AHEAD: Duration = Duration::from_secs(32);
 pub(crate) const BURST: Duration = Duration::from_secs(1);
 /// For all sign-ins to be renewed, whatever the ceiling is.
 pub(crate) const RENEWAL_TIMEOUT: Duration = Duration::from_secs(240);
-pub(crate) const RENEWAL_POLL: Duration = Duration::from_millis(500);
+pub(crate) const RENEWAL_POLL: Duration = Duration::from_secs(1);
 /// How long the authorization server keeps requests waiting under which a replica is killed.
 pub(crate) const HELD_BACK: Duration = Duration::from_secs(3);
 pub(crate) const TAKE_OVER_TIMEOUT: Duration = Duration::from_secs(20);
