@@ -29,6 +29,9 @@ pub(crate) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Until when after its claim a refresh token whose answer was lost is sent again at once. Periods of
 /// grace are seconds; a server that was silent for longer is left alone.
 pub(crate) const LOST_ANSWER_REPEAT_WITHIN: Duration = Duration::from_secs(10);
+/// A token that is refused within this time after it was sent first was replaced without grace; later,
+/// grace may be over.
+pub(crate) const SHORTEST_GRACE: Duration = Duration::from_secs(2);
 /// Before it is sent for the third time, and longer each time after that; before the second there is
 /// no pause.
 pub(crate) const LOST_ANSWER_FIRST_PAUSE: Duration = Duration::from_millis(500);

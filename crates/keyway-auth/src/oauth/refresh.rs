@@ -46,7 +46,7 @@ use crate::observer::{ServerEvent, Topic};
 use crate::ports::{CarriedExchange, ExchangeCarrier, HttpFailure};
 use crate::timeouts::{
     CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, LOST_ANSWER_FIRST_PAUSE,
-    LOST_ANSWER_REPEAT_WITHIN, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
+    LOST_ANSWER_REPEAT_WITHIN, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX, SHORTEST_GRACE,
 };
 
 pub(super) use self::carrying::settle;
@@ -102,6 +102,8 @@ struct Claimed<'a> {
     /// The same as it is stored, where that was read.
     stored: Option<&'a Secret<Vec<u8>>>,
     claim: &'a OwnClaim,
+    /// When its token was claimed to be sent for the first time, if this process sent it before.
+    first: Option<Instant>,
     origin: Origin,
 }
 
@@ -232,6 +234,7 @@ impl OAuthEngine {
             before: &details,
             stored: Some(&seen.details),
             claim,
+            first: lost.first,
             origin: details.client(&self.settings).origin,
         };
         let carried = match carrier {
@@ -303,8 +306,12 @@ impl OAuthEngine {
                     drop(deleted.await);
                 }
                 if refusal.code.ends_with("_grant") {
-                    let is_repeated = claimed.claim.is_repeated();
-                    let sent = SentToken::Rejected { is_repeated };
+                    let since = |first| self.clock.monotonic().saturating_duration_since(first);
+                    let is_repeated_soon = claimed
+                        .first
+                        .map(since)
+                        .is_some_and(|it| it <= SHORTEST_GRACE);
+                    let sent = SentToken::Rejected { is_repeated_soon };
                     self.rotations.note(issuer, token, sent).await;
                 }
                 self.reject(claimed, details).await.map(Ok)

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!   unknown ── an answer to token T arrived, unusable ──▶ unknown, T was answered
-//!                   T sent again: accepted ──▶ grace          rejected ──▶ strict
-//!   any other token whose answer was lost: rejected ──▶ strict
+//!                   T sent again: accepted ──▶ grace
+//!   any token that was sent twice within two seconds: rejected ──▶ strict
 //! ```
 //!
 //! A lost answer alone proves nothing: the request may not have arrived. An answer that arrived and
-//! could not be used does: the issuer has replaced the token. Strict is never unlearned, because what
-//! rests on grace sends a token twice. An issuer that does not rotate at all is told by its renewals,
-//! and stored with the sign-in.
+//! could not be used does: the issuer has replaced the token. A rejection proves something only soon
+//! after the token was sent first: later, a period of grace may be over, and an issuer that is taken
+//! for strict by mistake costs each sign-in whose answer is lost. Strict is never unlearned, because
+//! what rests on grace sends a token twice. An issuer that does not rotate at all is told by its
+//! renewals, and stored with the sign-in.
 //!
 //! What was sent is remembered beside the sign-in, what follows from it also for all people who use
 //! the issuer, where a host has a place for that: what one of them lost teaches the others.
@@ -44,8 +46,8 @@ pub(super) enum SentToken {
     Answered,
     Accepted,
     Rejected {
-        /// Whether an earlier answer to it was lost.
-        is_repeated: bool,
+        /// Whether it was sent before, so short a time ago that any period of grace still lasts.
+        is_repeated_soon: bool,
     },
 }
 
@@ -64,9 +66,7 @@ impl Seen {
         let rotation = match (self.rotation, sent) {
             (Rotation::Strict, _) => Rotation::Strict,
             (_, SentToken::Accepted) if was_answered => Rotation::Grace,
-            (_, SentToken::Rejected { is_repeated }) if was_answered || is_repeated => {
-                Rotation::Strict
-            }
+            (_, SentToken::Rejected { is_repeated_soon }) if is_repeated_soon => Rotation::Strict,
             (known, _) => known,
         };
         let answered = match sent {
@@ -198,15 +198,20 @@ mod tests {
     #[test]
     fn grace_is_learned_from_an_answered_token_alone_and_strict_is_never_unlearned() {
         use SentToken::{Accepted, Answered, Rejected};
-        let again = Rejected { is_repeated: true };
-        let first = Rejected { is_repeated: false };
+        let again = Rejected {
+            is_repeated_soon: true,
+        };
+        let first = Rejected {
+            is_repeated_soon: false,
+        };
         for (events, rotation) in [
             (&[("a", Accepted), ("b", Accepted)][..], Rotation::Unknown),
             (&[("a", first)], Rotation::Unknown),
             (&[("a", again)], Rotation::Strict),
             (&[("a", Answered), ("b", Accepted)], Rotation::Unknown),
             (&[("a", Answered), ("a", Accepted)], Rotation::Grace),
-            (&[("a", Answered), ("a", first)], Rotation::Strict),
+            (&[("a", Answered), ("a", first)], Rotation::Unknown),
+            (&[("a", Answered), ("a", again)], Rotation::Strict),
             (
                 &[("a", Answered), ("a", Accepted), ("b", again)],
                 Rotation::Strict,

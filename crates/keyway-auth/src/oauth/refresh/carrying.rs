@@ -63,6 +63,7 @@ pub(in crate::oauth) async fn settle(
         before: &state.details,
         stored: None,
         claim: &own,
+        first: None,
         origin: state.origin(),
     };
     let mut pause = COMMIT_FIRST_PAUSE;

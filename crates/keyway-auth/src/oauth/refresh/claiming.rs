@@ -70,11 +70,6 @@ impl OwnClaim {
         self.from
     }
 
-    /// Says whether an answer to this token was lost, or the process that sent it died.
-    pub(super) const fn is_repeated(&self) -> bool {
-        self.lost_answers > 0 || self.interrupted > 0
-    }
-
     /// Says what a rejection of this token probably comes from.
     pub(super) const fn rejection_cause(&self) -> RejectionCause {
         RejectionCause::of(self.interrupted, self.lost_answers)

@@ -376,6 +376,45 @@ fn a_token_whose_answer_was_lost_is_sent_again_and_not_without_end() {
     }
 }
 
+/// A process that was stopped, or took over late, repeats a token when grace is over. Were the issuer
+/// taken for strict then, every person would lose their sign-in with the next lost answer.
+#[test]
+fn an_issuer_is_strict_only_if_it_refuses_a_repeated_token_at_once() {
+    for (late, is_repeated) in [(5, true), (0, false)] {
+        let mut kit = Kit::new();
+        kit.prompt_policy = PromptPolicy::Never;
+        kit.run(kit.oauth().sign_in(None)).unwrap();
+        let oauth = kit.oauth();
+        kit.honest.reset();
+        let (honest, clock) = (kit.honest.clone(), kit.clock.clone());
+        let count = AtomicU32::new(0);
+        kit.world.answer(TOKEN, move |seen| {
+            let lost = || HttpFailure::Unreachable {
+                host: "as.example".to_owned(),
+                why: "connection lost".to_owned(),
+                sent: true,
+            };
+            match count.fetch_add(1, Ordering::SeqCst) {
+                0 => {
+                    honest.token(seen);
+                    Reply::fails(lost())
+                }
+                1 => {
+                    clock.advance(Duration::from_secs(late));
+                    honest.token(seen)
+                }
+                // The sign-in after that, whose next answer is lost; it had not arrived.
+                3 => Reply::fails(lost()),
+                _ => honest.token(seen),
+            }
+        });
+        kit.call(&oauth).unwrap_err();
+        kit.run(oauth.sign_in(None)).unwrap();
+        let renewed = kit.run(oauth.renew());
+        assert_eq!(renewed.is_ok(), is_repeated, "{late}: {renewed:?}");
+    }
+}
+
 #[test]
 fn a_process_that_waited_for_the_one_that_was_refused_names_the_lost_answer() {
     let mut kit = Kit::new();
