@@ -5,7 +5,6 @@ mod attending;
 mod binding;
 #[cfg(feature = "callback")]
 mod consent;
-mod orphans;
 mod remembered_grants;
 mod sign_in_gate;
 mod stores;
@@ -40,9 +39,8 @@ pub use self::consent::{Loopback, Presenter, Typed};
 pub use self::sign_in_gate::SignInGate;
 pub use self::stores::Stores;
 
-pub(crate) use self::attending::look_after;
+pub(crate) use self::attending::Attendance;
 pub(crate) use self::binding::{endpoints, entry_text, resource};
-pub(crate) use self::orphans::OrphanWatch;
 
 use crate::in_flight::InFlight;
 use crate::settings;
@@ -76,8 +74,8 @@ pub struct Accounts {
     pub(crate) device: bool,
     /// Clients show a code to their person where no page can be opened.
     pub(crate) client_shows_codes: bool,
-    /// Which claims were left behind by processes that died; `None` if the host looks for them.
-    pub(crate) orphans: Option<Arc<OrphanWatch>>,
+    /// Looks after the sign-ins of connections.
+    pub(crate) attendance: Attendance,
     /// The session that connections are for, if they are for one: it keeps to one account.
     pub(crate) account_pin: Option<AccountPin>,
 }
@@ -94,7 +92,7 @@ impl Accounts {
     ) -> Self {
         let stores = Stores::of_vault(vault, profile, &ClientIdentity::default());
         Self {
-            orphans: stores.orphan_watch(),
+            attendance: Attendance::default(),
             stores,
             in_flight: vault.in_flight().clone(),
             vault: Some(Arc::clone(vault)),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use keyway_store::{Grant, GrantKey, GrantStore, StoreError, UseMarker};
 
@@ -80,10 +80,15 @@ impl GrantAccess {
         self.is_marked_in_use.store(true, Ordering::Relaxed);
     }
 
+    /// Never waits: while a mark is made, nothing is asked of it yet.
     pub(super) fn is_stop_requested(&self) -> bool {
-        lock(&self.marker)
-            .as_ref()
-            .is_some_and(|marker| marker.is_stop_requested())
+        let marker = match self.marker.try_lock() {
+            Ok(marker) => marker,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let marker = marker.as_ref();
+        marker.is_some_and(|marker| marker.is_stop_requested())
     }
 
     /// Removes the mark.

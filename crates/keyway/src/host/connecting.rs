@@ -27,7 +27,6 @@ use crate::health::{self, Checked, Health};
 use crate::observed_authorizer::{ObservedAuthorizer, sanitized};
 #[cfg(feature = "stdio")]
 use crate::runtime::SharedClock;
-use crate::sign_in::look_after;
 use crate::timeouts::HTTP_PROBE_TIMEOUT;
 #[cfg(feature = "ws")]
 use crate::timeouts::WS_PROBE_TIMEOUT;
@@ -92,7 +91,9 @@ impl Host {
         };
         let (connection, offer) = self.dial(remote, target.spec.transport, authorizer).await?;
         if let (Some(oauth), Some(accounts)) = (&oauth, &self.accounts) {
-            look_after(oauth.clone(), accounts.orphans.clone(), &connection.link);
+            let grants = accounts.stores.left_behind();
+            let attendance = &accounts.attendance;
+            attendance.look_after(oauth.clone(), grants, &connection.link);
         }
         Ok(Connected {
             connection,

@@ -56,9 +56,7 @@ impl Host {
     #[must_use]
     pub fn with_sign_in_stores(&self, stores: Stores) -> Self {
         self.with_accounts(|accounts| {
-            let stores = stores.counting(&accounts.in_flight, &self.clock);
-            accounts.orphans = stores.orphan_watch();
-            accounts.stores = stores;
+            accounts.stores = stores.counting(&accounts.in_flight, &self.clock);
         })
     }
 

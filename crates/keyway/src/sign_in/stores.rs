@@ -10,7 +10,6 @@ use keyway_auth::oauth::ClientIdentity;
 use keyway_secret::{Clock, Secret};
 use keyway_store::{DocumentCache, GrantStore, OneTimeStore, RecordStore, StoreError};
 
-use super::orphans::OrphanWatch;
 use super::remembered_grants::RememberedGrants;
 use crate::in_flight::InFlight;
 #[cfg(feature = "vault")]
@@ -104,10 +103,9 @@ impl Stores {
         self
     }
 
-    /// Returns what looks for claims of processes that died, unless the host does.
-    pub(crate) fn orphan_watch(&self) -> Option<Arc<OrphanWatch>> {
-        let watch = || Arc::new(OrphanWatch::new(Arc::clone(&self.grants)));
-        (!self.is_recovered).then(watch)
+    /// Returns what is asked for claims of processes that died, unless the host does that.
+    pub(crate) fn left_behind(&self) -> Option<Arc<dyn GrantStore>> {
+        (!self.is_recovered).then(|| Arc::clone(&self.grants))
     }
 
     /// The same stores, whose claims are counted and whose tokens are remembered while they are
@@ -261,13 +259,13 @@ mod tests {
         let open = || Err(keyway_vault::VaultError::Busy);
         let vault = Arc::new(KeptVault::new(folders, Box::new(open)));
         let stores = Stores::new(vault, Arc::new(SystemClock));
-        assert!(stores.orphan_watch().is_some());
+        assert!(stores.left_behind().is_some());
         let counted = stores.recovered_by_host();
-        assert!(counted.orphan_watch().is_none());
+        assert!(counted.left_behind().is_none());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let counted = counted.counting(&InFlight::default(), &clock);
         assert!(
-            counted.orphan_watch().is_none(),
+            counted.left_behind().is_none(),
             "also where claims are counted"
         );
     }

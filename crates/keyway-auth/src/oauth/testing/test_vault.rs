@@ -26,25 +26,26 @@ pub(crate) struct TestVault {
     is_away: AtomicBool,
     spoilt: AtomicBool,
     is_full: AtomicBool,
-    claims: Arc<ClaimDoor>,
+    claims: Arc<Door>,
+    marks: Arc<Door>,
 }
 
-/// Keeps claims waiting, and counts them.
+/// Keeps requests to the store waiting, and counts them.
 #[derive(Default)]
-pub(crate) struct ClaimDoor {
+pub(crate) struct Door {
     /// Held to count and to wait: `changed` releases it while it waits.
-    state: Mutex<ClaimDoorState>,
+    state: Mutex<DoorState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct ClaimDoorState {
+struct DoorState {
     is_closed: bool,
     waiting: usize,
     most: usize,
 }
 
-impl ClaimDoor {
+impl Door {
     pub(crate) fn close(&self) {
         self.state.lock().unwrap().is_closed = true;
     }
@@ -69,8 +70,12 @@ impl ClaimDoor {
 }
 
 impl TestVault {
-    pub(crate) fn claims(&self) -> Arc<ClaimDoor> {
+    pub(crate) fn claims(&self) -> Arc<Door> {
         Arc::clone(&self.claims)
+    }
+
+    pub(crate) fn marks(&self) -> Arc<Door> {
+        Arc::clone(&self.marks)
     }
 
     pub(crate) fn new(vault: Vault, clock: Arc<ManualClock>) -> Self {
@@ -84,6 +89,7 @@ impl TestVault {
             spoilt: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
             claims: Arc::default(),
+            marks: Arc::default(),
         }
     }
 
@@ -296,6 +302,7 @@ impl GrantStore for TestVault {
     }
 
     fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
+        self.marks.pass();
         self.vault.mark_in_use(grant)
     }
 

@@ -281,3 +281,24 @@ fn a_process_that_does_not_answer_does_not_delay_a_sign_out() {
     assert_eq!(ended.revoked, Revoked::Done);
     assert!(kit.stored().is_none());
 }
+
+/// All connections of a host are asked by one task: a slow store must not stop it.
+#[test]
+fn whether_to_stop_is_told_at_once_while_the_use_is_being_shown() {
+    let kit = Kit::new();
+    let shelf = kit.other_shelf();
+    let other = kit.process(&shelf);
+    other.attend();
+    let door = shelf.marks();
+    door.close();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| kit.call(&other).unwrap());
+        super::eventually("its use is being shown", || door.most() == 1);
+        let (user, (tell, told)) = (other.clone(), std::sync::mpsc::channel());
+        scope.spawn(move || tell.send(user.is_stop_requested()));
+        let told = told.recv_timeout(Duration::from_secs(10));
+        door.open();
+        assert_eq!(told, Ok(false));
+        assert_eq!(call.join().unwrap(), 200);
+    });
+}

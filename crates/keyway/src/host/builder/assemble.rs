@@ -40,7 +40,7 @@ use crate::runtime::TokioTasks;
 use crate::settings::Settings;
 #[cfg(feature = "callback")]
 use crate::sign_in::Loopback;
-use crate::sign_in::{Accounts, ClientIdentity, PromptPolicy, Stores};
+use crate::sign_in::{Accounts, Attendance, ClientIdentity, PromptPolicy, Stores};
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
 
@@ -68,7 +68,7 @@ impl HostBuilder {
         let accounts = kept
             .sign_in_stores((&profile, &self.identity), &clock)
             .map(|stores| Accounts {
-                orphans: stores.orphan_watch(),
+                attendance: Attendance::default(),
                 stores,
                 in_flight: kept.in_flight.clone(),
                 interaction: self.consent.port(&kept),
