@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::families::{Delivery, Family, Profile, Redemption};
 use crate::timeouts::{
-    COMMIT_TIME, KEY_ERROR_AFTER, SLACK, STALL, STALLED, TAKE_OVER, VANISHED_HOST_FOUND_WITHIN,
+    COMMIT_TIME, KEY_ERROR_AFTER, SECOND_QUESTION_AFTER, SLACK, STALL, STALLED, TAKE_OVER,
+    VANISHED_HOST_FOUND_WITHIN,
 };
+use crate::transit::Repeated;
 
 /// What a token may come again for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -347,6 +349,36 @@ pub(crate) fn calls_without_key(
         }
     });
     wrong.collect()
+}
+
+/// Checks the keys that a process got more than once: it has them in memory.
+///
+/// Two requests at the same moment are one, and so are one before a process was stopped and another
+/// after that, when the time for its answer was over.
+pub(crate) fn keys_asked_for_again(
+    again: &[Repeated],
+    stops: &[(u32, Duration, Duration)],
+) -> Vec<String> {
+    let stopped = |it: &Repeated| {
+        let own = stops.iter().filter(|(process, ..)| *process == it.process);
+        let during = own.map(|(_, from, until)| {
+            let until = (*until).min(it.again);
+            until.saturating_sub((*from).max(it.first))
+        });
+        during.sum::<Duration>()
+    };
+    let wrong = again.iter().filter(|it| {
+        let between = it.again.saturating_sub(it.first);
+        between.saturating_sub(stopped(it)) > SECOND_QUESTION_AFTER
+    });
+    let text = |it: &Repeated| {
+        let (process, first) = (it.process, it.first.as_secs_f32());
+        let again = it.again.as_secs_f32();
+        format!(
+            "a key in memory was asked for again: process {process} got it at {first:.1} s and again at {again:.1}"
+        )
+    };
+    wrong.map(text).collect()
 }
 
 /// Checks the calls that no gateway answered: none of those that began and ended while replicas were

@@ -204,8 +204,12 @@ impl Cluster {
 
     /// Sends a signal to a replica; `false` if it does not run.
     pub(crate) fn signal(&self, number: usize, signal: Signal) -> bool {
-        let child = self.replicas[number].child.as_ref();
-        child.is_some_and(|child| kill(child.id(), signal))
+        self.process(number).is_some_and(|it| kill(it, signal))
+    }
+
+    /// Returns the process of a replica, if it has one.
+    pub(crate) fn process(&self, number: usize) -> Option<u32> {
+        self.replicas[number].child.as_ref().map(Child::id)
     }
 
     /// Takes note that a replica has ended, or waits until it has.

@@ -99,6 +99,8 @@ pub(crate) struct Done {
     /// When the database was restarted or replaced.
     pub(crate) restarts: Vec<Duration>,
     pub(crate) counts: std::collections::BTreeMap<Fault, usize>,
+    /// Which processes were stopped by SIGSTOP, and when.
+    pub(crate) stops: Vec<(u32, Duration, Duration)>,
     /// When the wrapping key could not be used.
     pub(crate) key_absences: Vec<(Duration, Duration)>,
     /// How many answers arrived that only memory could keep.
@@ -197,9 +199,12 @@ impl Faults<'_> {
                     "          replica {replica} for {:.1} s",
                     pause.as_secs_f32()
                 );
+                let (process, from) = (self.cluster.process(replica), self.world.now());
                 if self.cluster.signal(replica, Signal::STOP) {
                     sleep(pause);
                     self.cluster.signal(replica, Signal::CONT);
+                    let stop = process.map(|it| (it, from, self.world.now()));
+                    self.done.stops.extend(stop);
                 }
             }
             Fault::EndLiveness => {

@@ -127,8 +127,6 @@ fn all_wrong(
     let foreign = foreign.map(|text| format!("another person's page: {text}"));
     let without_key = checker::calls_without_key(&notes.without_key, &done.key_absences);
     let (again, _) = storm.world.transit.found();
-    let again = again.into_iter();
-    let again = again.map(|text| format!("a key in memory was asked for again: {text}"));
     let mut others = done.unexpected.clone();
     if open != "0" {
         others.push(format!("{open} claims are open at the end"));
@@ -144,7 +142,10 @@ fn all_wrong(
             "calls during a rolling restart",
             checker::calls_cut_by_restarts(&notes.cut, &done.rolling),
         ),
-        ("keys that were asked for", again.collect()),
+        (
+            "keys that were asked for",
+            checker::keys_asked_for_again(&again, &done.stops),
+        ),
         ("take-overs", checker::late_take_overs(&done.take_overs)),
         ("processes and claims", others),
     ]

@@ -386,6 +386,27 @@ fn calls_without_a_wrapping_key_fail_only_while_it_is_away_and_with_503() {
 }
 
 #[test]
+fn a_key_is_asked_for_again_only_where_its_process_was_stopped_meanwhile() {
+    let again = |at| Repeated {
+        process: 7,
+        first: second(100),
+        again: second(at),
+    };
+    let stop = |process, from, until| (process, second(from), second(until));
+    for (at, stops, wrong) in [
+        (110, vec![], 0),
+        (120, vec![], 1),
+        (192, vec![stop(7, 102, 190)], 0),
+        (192, vec![stop(8, 102, 190)], 1),
+        (192, vec![stop(7, 20, 90)], 1),
+        (220, vec![stop(7, 102, 190)], 1),
+    ] {
+        let found = keys_asked_for_again(&[again(at)], &stops);
+        assert_eq!(found.len(), wrong, "{at} {stops:?}: {found:?}");
+    }
+}
+
+#[test]
 fn a_host_that_vanished_is_found_within_six_seconds() {
     assert_eq!(
         late_take_overs(&[second(5), second(6)]),
