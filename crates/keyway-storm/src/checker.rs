@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::families::{Delivery, Family, Profile, Redemption};
 use crate::timeouts::{
-    COMMIT_TIME, KEY_ERROR_AFTER, SECOND_QUESTION_AFTER, SLACK, STALL, STALLED, TAKE_OVER,
-    VANISHED_HOST_FOUND_WITHIN,
+    COMMIT_TIME, KEY_ERROR_AFTER, SECOND_QUESTION_AFTER, SLACK, STALL, STALLED, STALLED_FOR_LONG,
+    TAKE_OVER, VANISHED_HOST_FOUND_WITHIN,
 };
 use crate::transit::Repeated;
 
@@ -24,8 +24,9 @@ pub(crate) enum Cause {
     LostAnswer,
     /// The standby that took over lacked the commit.
     Failover,
-    /// A replica was killed, and the machine stood still for longer than the survivors had.
-    KillAndStall,
+    /// One of these that the server's grace covers, and the machine stood still for longer than was
+    /// left of that.
+    Stall,
 }
 
 /// Something that was done to the replicas or the database, and may be such a cause.
@@ -118,8 +119,8 @@ impl Observed<'_> {
                 continue;
             }
             let mut cause = self.cause(family, index, again)?;
-            if cause == Cause::Kill && self.stalled_since(family, index, again) {
-                cause = Cause::KillAndStall;
+            if !may_lose(family.profile, cause) && self.stalled_since(family, index, again) {
+                cause = Cause::Stall;
             }
             if again.accepted {
                 *row.recovered.entry(cause).or_default() += 1;
@@ -269,12 +270,16 @@ impl Observed<'_> {
         })
     }
 
-    /// Tells whether the machine stood still, in the time that the survivors of a kill had, for so long
-    /// that they could not be in time for two seconds of grace.
+    /// Tells whether the machine stood still, in the time that there was to send a token once more, for
+    /// so long that it could not come within the server's grace.
     fn stalled_since(&self, family: &Family, index: usize, again: &Redemption) -> bool {
         let mut earlier = family.redemptions.iter().take(index).rev();
         let before = earlier.find(|it| it.number == again.number);
-        before.is_some_and(|it| self.stalled(it.at, again.at) > STALLED)
+        let longest = match family.profile {
+            Profile::Grace(10..) | Profile::GraceLosing => STALLED_FOR_LONG,
+            _ => STALLED,
+        };
+        before.is_some_and(|it| self.stalled(it.at, again.at) > longest)
     }
 
     /// Returns for how long at most the storm was late in some time.
@@ -297,7 +302,7 @@ impl Observed<'_> {
             .unwrap_or_default();
         let is_named = causes.iter().any(|named| match cause {
             Cause::LostAnswer => named == "answer-lost",
-            Cause::Kill | Cause::KillAndRestart | Cause::KillAndStall | Cause::Vanished => {
+            Cause::Kill | Cause::KillAndRestart | Cause::Stall | Cause::Vanished => {
                 named == "replica-died" || named == "answer-lost"
             }
             Cause::Failover => !named.is_empty(),
@@ -399,14 +404,30 @@ pub(crate) fn calls_cut_by_restarts(
     cut.map(text).collect()
 }
 
-/// Checks how long the claims of hosts that vanished had no living owner.
-pub(crate) fn late_take_overs(take_overs: &[Duration]) -> Vec<String> {
+/// When a host vanished, and when others had the last of its claims.
+pub(crate) type TakeOver = (Duration, Duration);
+
+/// Checks how long the claims of hosts that vanished had no living owner, while the machine ran.
+pub(crate) fn late_take_overs(
+    take_overs: &[TakeOver],
+    stalls: &[(Duration, Duration)],
+) -> Vec<String> {
+    let ran = |(from, until): &TakeOver| {
+        let parts = stalls.iter().map(|stall| {
+            let end = stall.1.min(*until);
+            end.saturating_sub(stall.0.max(*from))
+        });
+        until.saturating_sub(*from + parts.sum::<Duration>())
+    };
     let late = take_overs
         .iter()
-        .filter(|took| **took > VANISHED_HOST_FOUND_WITHIN);
-    let text = |took: &Duration| {
-        let seconds = took.as_secs_f32();
-        format!("claims of a host that vanished were taken over after {seconds:.1} s")
+        .filter(|it| ran(it) > VANISHED_HOST_FOUND_WITHIN);
+    let text = |(from, until): &TakeOver| {
+        let seconds = until.saturating_sub(*from).as_secs_f32();
+        let from = from.as_secs_f32();
+        format!(
+            "claims of a host that vanished at {from:.1} s were taken over after {seconds:.1} s"
+        )
     };
     late.map(text).collect()
 }
@@ -425,7 +446,9 @@ fn repeated(family: &Family) -> impl Iterator<Item = (usize, &Redemption)> {
 fn may_lose(profile: Profile, cause: Cause) -> bool {
     match profile {
         Profile::TwoValid => false,
-        Profile::Grace(10..) | Profile::GraceLosing => cause == Cause::KillAndRestart,
+        Profile::Grace(10..) | Profile::GraceLosing => {
+            matches!(cause, Cause::KillAndRestart | Cause::Stall)
+        }
         Profile::Grace(_) => cause != Cause::Kill,
         _ => true,
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::checker::{Cause, Incident};
+use crate::checker::{Cause, Incident, TakeOver};
 use crate::cluster::Cluster;
 use crate::config::REPLICAS;
 use crate::kill_trigger::{Killed, Point};
@@ -105,8 +105,8 @@ pub(crate) struct Done {
     pub(crate) key_absences: Vec<(Duration, Duration)>,
     /// How many answers arrived that only memory could keep.
     pub(crate) kept_in_memory: usize,
-    /// How long it took until the claims of hosts that vanished had other owners.
-    pub(crate) take_overs: Vec<Duration>,
+    /// When hosts vanished, and when the last of their claims had other owners.
+    pub(crate) take_overs: Vec<TakeOver>,
     /// When all replicas were restarted one after the other, and nothing else happened.
     pub(crate) rolling: Vec<(Duration, Duration)>,
     /// What must not happen, whatever the journals say, such as a replica that ends by itself.

@@ -68,10 +68,17 @@ impl Load {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the person of a sign-in call its server again and again, until the load stops.
-    pub(crate) async fn person(self: Arc<Self>, sign_in: SignIn, mut seed: Seed) {
+    /// Has the person of a sign-in call its server again and again, until the load stops: for the first
+    /// time within some time.
+    pub(crate) async fn person(
+        self: Arc<Self>,
+        sign_in: SignIn,
+        mut seed: Seed,
+        first_within: Duration,
+    ) {
         let token = self.world.issuer.token(sign_in.person);
-        let mut pause = Duration::from_millis(seed.next() % 2_000);
+        let first_within = u64::try_from(first_within.as_millis()).unwrap_or(u64::MAX);
+        let mut pause = Duration::from_millis(seed.next() % first_within);
         loop {
             tokio::time::sleep(pause).await;
             if self.stops.load(Ordering::Relaxed) {

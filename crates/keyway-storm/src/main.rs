@@ -59,6 +59,7 @@ use crate::load::Load;
 use crate::people::SignIn;
 use crate::report::Outcome;
 use crate::seed::Seed;
+use crate::timeouts::{WARM_UP_EACH, WARM_UP_LEAST};
 use crate::upstream::{TEMPLATE, World};
 
 /// How it is run.
@@ -136,6 +137,7 @@ fn main() -> ExitCode {
         done: Done::default(),
     };
     let from = (Instant::now(), world.refreshes.load(Ordering::Relaxed));
+    let times = report::ProcessorTimes::read();
     let only = options.only.as_deref().map(report::faults_named);
     faults.run(
         only.as_deref(),
@@ -144,6 +146,7 @@ fn main() -> ExitCode {
     let done = faults.done;
     let refreshes = world.refreshes.load(Ordering::Relaxed) - from.1;
     let seconds = from.0.elapsed();
+    let stolen = times.stolen_since();
     world.lose_answers(false);
     let open = storm.settle(&cluster);
     let collected = storm.collect(&cluster, &active, &keys);
@@ -151,6 +154,7 @@ fn main() -> ExitCode {
         done: &done,
         refreshes,
         seconds,
+        stolen,
         collected: &collected,
         open: &open,
         left_out: &cluster.left_out,
@@ -181,10 +185,18 @@ impl<'a> ActiveSignIns<'a> {
         self.sign_ins.truncate(count);
         for sign_in in &self.sign_ins {
             let seed = Seed(self.seed.next());
-            runtime.spawn(Arc::clone(self.load).person(*sign_in, seed));
+            let first_within = first_calls_within(count);
+            let person = Arc::clone(self.load).person(*sign_in, seed, first_within);
+            runtime.spawn(person);
         }
         self.sign_ins
     }
+}
+
+/// In how long a time so many people call first, as fast as two processors connect them.
+fn first_calls_within(count: usize) -> Duration {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    WARM_UP_LEAST.max(WARM_UP_EACH.saturating_mul(count))
 }
 
 struct Storm<'a> {
@@ -204,7 +216,7 @@ struct Collected {
 impl Storm<'_> {
     /// Waits until there have been as many answers as there are sign-ins in use.
     fn warm_up(&self) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + 3 * first_calls_within(self.options.active);
         while self.load.answered.load(Ordering::Relaxed) < self.options.active
             && Instant::now() < deadline
         {

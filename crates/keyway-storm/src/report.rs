@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::checker::{self, Cause, Row};
+use crate::checker::{self, Cause, Row, TakeOver};
 use crate::families::Profile;
 use crate::faults::{Done, Fault};
 use crate::timeouts::STALL;
@@ -27,11 +27,43 @@ pub(crate) struct Outcome<'a> {
     /// How many refresh tokens came while things failed, and for how long that was.
     pub(crate) refreshes: usize,
     pub(crate) seconds: Duration,
+    /// Which share of the processors' time went to other machines on the same host.
+    pub(crate) stolen: f64,
     pub(crate) collected: &'a Collected,
     /// Claims that are open at the end.
     pub(crate) open: &'a str,
     /// What this machine refused.
     pub(crate) left_out: &'a [String],
+}
+
+/// What Linux counts of the processors' time, in hundredths of a second.
+pub(crate) struct ProcessorTimes {
+    stolen: u32,
+    all: u32,
+}
+
+impl ProcessorTimes {
+    /// Returns what was counted since the machine started; nothing where Linux does not say.
+    pub(crate) fn read() -> Self {
+        let all = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let first = all.lines().next().unwrap_or_default();
+        let mut fields = first.split_ascii_whitespace().skip(1);
+        let mut next = || fields.next().and_then(|it| it.parse().ok()).unwrap_or(0);
+        // User, nice, system, idle, waiting for disks, interrupts of two kinds, then what was stolen.
+        let others: u32 = (0..7).map(|_| next()).sum();
+        let stolen = next();
+        Self {
+            stolen,
+            all: others + stolen,
+        }
+    }
+
+    /// Returns the share that went to other machines on the same host since then.
+    pub(crate) fn stolen_since(&self) -> f64 {
+        let now = Self::read();
+        let all = now.all.saturating_sub(self.all).max(1);
+        f64::from(now.stolen.saturating_sub(self.stolen)) / f64::from(all)
+    }
 }
 
 /// Prints the tables and what is wrong.
@@ -66,10 +98,11 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
         .iter()
         .map(|(from, until)| until.saturating_sub(*from));
     println!(
-        "the storm was late itself by {} ms and more {} times, at most {:.1} s\n",
+        "the storm was late itself by {} ms and more {} times, at most {:.1} s; {:.0} % of the processors' time went to other machines\n",
         STALL.as_millis(),
         stalls.len(),
         stalled.max().unwrap_or_default().as_secs_f32(),
+        outcome.stolen * 100.0,
     );
     println!("| fault | times |\n|---|---|");
     for (fault, count) in &done.counts {
@@ -80,10 +113,10 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
         "\n{} answers that only memory could keep; {} calls and {refused} requests without the wrapping key; claims of hosts that vanished were taken over after {:?}",
         done.kept_in_memory,
         notes.without_key.len(),
-        done.take_overs
+        took(&done.take_overs)
     );
     println!(
-        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | by kills while the machine stood still | by hosts that vanished | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|---|---|"
+        "\n| the server's refresh tokens | sign-ins | renewed | recovered | lost by kills | by kills while the database restarted | while the machine stood still | by hosts that vanished | by lost answers | by failover |\n|---|---|---|---|---|---|---|---|---|---|"
     );
     for (place, row) in &findings.rows {
         print_row(Profile::ALL[*place].name(), row);
@@ -113,6 +146,12 @@ pub(crate) fn print(storm: &Storm<'_>, outcome: &Outcome<'_>) -> ExitCode {
     }
     println!("\n{wrong} things are wrong (seed {seed})");
     ExitCode::FAILURE
+}
+
+fn took(take_overs: &[TakeOver]) -> Vec<Duration> {
+    let took = take_overs.iter();
+    took.map(|(from, until)| until.saturating_sub(*from))
+        .collect()
 }
 
 /// Returns all that is wrong, by kind; the first kind is what the journals say.
@@ -146,7 +185,10 @@ fn all_wrong(
             "keys that were asked for",
             checker::keys_asked_for_again(&again, &done.stops),
         ),
-        ("take-overs", checker::late_take_overs(&done.take_overs)),
+        (
+            "take-overs",
+            checker::late_take_overs(&done.take_overs, &storm.world.stalls()),
+        ),
         ("processes and claims", others),
     ]
 }
@@ -162,7 +204,7 @@ fn print_row(name: &str, row: &Row) {
         sum(&row.recovered),
         lost(&[Cause::Kill]),
         lost(&[Cause::KillAndRestart]),
-        lost(&[Cause::KillAndStall]),
+        lost(&[Cause::Stall]),
         lost(&[Cause::Vanished]),
         lost(&[Cause::LostAnswer]),
         lost(&[Cause::Failover]),

@@ -11,6 +11,8 @@ pub(crate) const STALL_POLL: Duration = Duration::from_millis(50);
 /// A survivor needs less than a second after a kill; where the machine stands still for so long, two
 /// seconds of grace may be over.
 pub(crate) const STALLED: Duration = Duration::from_secs(1);
+/// The same for ten seconds of grace.
+pub(crate) const STALLED_FOR_LONG: Duration = Duration::from_secs(8);
 /// From an answer to its commit, on a busy machine.
 pub(crate) const COMMIT_TIME: Duration = Duration::from_secs(3);
 /// Between a kill and a restart that belong together, in either order.

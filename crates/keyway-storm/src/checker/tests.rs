@@ -161,12 +161,38 @@ fn where_the_machine_stood_still_a_kill_explains_what_was_read_later() {
     run.incident(Cause::Kill, 98);
     run.fails("without a cause");
     run.stalls.push((second(97), second(100)));
-    assert_eq!(run.passes().lost, [(Cause::KillAndStall, 1)].into());
+    assert_eq!(run.passes().lost, [(Cause::Stall, 1)].into());
     run.incidents.clear();
     run.fails("without a cause");
     run.incident(Cause::Kill, 100);
     run.stalls.clear();
     run.fails("which this server's grace covers");
+}
+
+#[test]
+fn ten_seconds_of_grace_are_over_only_where_the_machine_stood_still_for_most_of_them() {
+    for (seconds, passes) in [(9, true), (7, false)] {
+        for (delivery, named) in [
+            (Delivery::Written, "replica-died"),
+            (Delivery::Lost, "answer-lost"),
+        ] {
+            let mut run = Run::of(Profile::GraceLosing);
+            let spent = run.current.clone();
+            run.redeem(&spent, 100, delivery);
+            run.incident(Cause::Kill, 101);
+            run.stalls.push((second(102), second(102 + seconds)));
+            assert_eq!(run.redeem(&spent, 112, Delivery::Written), None);
+            run.stored = Some(Stored {
+                refresh: spent,
+                needs_reauth: true,
+            });
+            run.audit.push(named.to_owned());
+            match passes {
+                true => assert_eq!(run.passes().lost, [(Cause::Stall, 1)].into()),
+                false => run.fails("which this server's grace covers"),
+            }
+        }
+    }
 }
 
 #[test]
@@ -408,11 +434,13 @@ fn a_key_is_asked_for_again_only_where_its_process_was_stopped_meanwhile() {
 
 #[test]
 fn a_host_that_vanished_is_found_within_six_seconds() {
-    assert_eq!(
-        late_take_overs(&[second(5), second(6)]),
-        Vec::<String>::new()
-    );
-    assert_eq!(late_take_overs(&[second(5), second(7)]).len(), 1);
+    let take_overs = [(second(100), second(106)), (second(200), second(207))];
+    assert_eq!(late_take_overs(&take_overs[..1], &[]), Vec::<String>::new());
+    assert_eq!(late_take_overs(&take_overs, &[]).len(), 1);
+    for (from, until, late) in [(203, 205, 0), (198, 205, 0), (206, 220, 0), (120, 199, 1)] {
+        let found = late_take_overs(&take_overs, &[(second(from), second(until))]);
+        assert_eq!(found.len(), late, "{from} {until}");
+    }
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Faults<'_> {
         let Some(link) = &self.cluster.link else {
             return;
         };
-        let (from, cut_at) = (self.world.now(), Instant::now());
+        let from = self.world.now();
         link.cut(how);
         self.cluster.kill_host();
         self.vanished(from);
@@ -143,7 +143,7 @@ impl Faults<'_> {
         sleep(Duration::from_millis(500 + self.seed.next() % 1_500));
         self.cluster.sql("SELECT pg_notify('keyway', 'storm')");
         if let Some(owner) = owner {
-            self.measure_take_over(&owner, cut_at);
+            self.measure_take_over(&owner, from);
         }
         self.cluster.replace_host();
         self.cluster.start_replica(BEHIND_LINK, self.world);
@@ -151,19 +151,19 @@ impl Faults<'_> {
 
     /// Waits until no claim of an owner is left. Those from before a restart of the database are left
     /// until their time is over: locks say nothing of them.
-    fn measure_take_over(&mut self, owner: &str, since: Instant) {
+    fn measure_take_over(&mut self, owner: &str, from: Duration) {
         let claims = format!(
             "SELECT count(*) FROM keyway.grants
              WHERE claim_owner = {owner} AND claim_server = keyway.server_start()"
         );
         let open = self.cluster.sql(&claims);
-        let deadline = since + VANISHED_HOST_LOOKED_FOR;
-        while Instant::now() < deadline {
+        while self.world.now() < from + VANISHED_HOST_LOOKED_FOR {
             if self.cluster.sql(&claims) == "0" {
                 if open != "0" {
-                    let took = since.elapsed();
-                    println!("          {open} claims after {:.1} s", took.as_secs_f32());
-                    self.done.take_overs.push(took);
+                    let until = self.world.now();
+                    let took = until.saturating_sub(from).as_secs_f32();
+                    println!("          {open} claims after {took:.1} s");
+                    self.done.take_overs.push((from, until));
                 }
                 return;
             }
