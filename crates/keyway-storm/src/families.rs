@@ -204,27 +204,29 @@ impl Families {
     /// Returns the person that an access token is of, if it is good now.
     pub(crate) fn person(&self, profile: Profile, access: &str, now: Duration) -> Option<usize> {
         let family = self.0.get(numbered(access)?)?;
-        let known = family.access.iter().find(|(token, _)| token == access);
+        let known = family.access.iter().rfind(|(token, _)| token == access);
         let is_good = known.is_some_and(|(_, ends)| now < *ends)
             && family.ended.is_none()
             && family.profile == profile;
         is_good.then_some(family.person)
     }
 
-    /// Notes which replica sent the last token of a family that was redeemed.
-    pub(crate) fn sent_by(&mut self, family: usize, replica: Option<usize>) {
-        let last = self.0.get_mut(family).map(|it| it.redemptions.last_mut());
-        if let Some(last) = last.flatten() {
-            last.replica = replica;
+    /// Notes which replica sent a token.
+    pub(crate) fn sent_by(&mut self, at: (usize, usize), replica: Option<usize>) {
+        if let Some(noted) = self.redemption(at) {
+            noted.replica = replica;
         }
     }
 
     pub(crate) fn deliver(&mut self, at: (usize, usize), delivery: Delivery, now: Duration) {
-        let family = self.0.get_mut(at.0);
-        if let Some(noted) = family.and_then(|it| it.redemptions.get_mut(at.1)) {
+        if let Some(noted) = self.redemption(at) {
             noted.delivery = delivery;
             noted.answered_at = Some(now);
         }
+    }
+
+    fn redemption(&mut self, (family, redemption): (usize, usize)) -> Option<&mut Redemption> {
+        self.0.get_mut(family)?.redemptions.get_mut(redemption)
     }
 }
 

@@ -273,6 +273,7 @@ impl Faults<'_> {
         if point == Point::AnyTime {
             sleep(Duration::from_millis(self.seed.next() % 1_000));
             let replica = self.seed.below(REPLICAS);
+            self.world.kill_trigger.look();
             let at = self.world.now();
             if self.cluster.signal(replica, Signal::KILL) {
                 self.start_again(Killed { replica, at });

@@ -9,7 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+use crate::timeouts::LOOK_PAUSE;
 
 /// Where a replica is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,9 @@ pub(crate) struct KillTrigger {
     /// Held for moments: what is armed, and the processes of the replicas.
     state: Mutex<State>,
     kills: UnboundedSender<Killed>,
+    /// When all connections were looked at last. Held while others wait for the next look, which is
+    /// one for all of them.
+    looked: AsyncMutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +74,7 @@ struct State {
     /// By number; with the address that the replica's requests come from, if that is its own.
     replicas: Vec<Option<(u32, IpAddr)>>,
     /// Whose connections on loopback are, by the ports of client and server, until they end. A look at
-    /// all of them costs as much as one at one, which takes long where there are thousands.
+    /// all of them costs as much as one at one: tens of milliseconds where there are thousands.
     owners: HashMap<(u16, u16), (usize, u32)>,
 }
 
@@ -76,6 +83,7 @@ impl KillTrigger {
         Self {
             state: Mutex::default(),
             kills,
+            looked: AsyncMutex::default(),
         }
     }
 
@@ -99,6 +107,10 @@ impl KillTrigger {
         if state.armed != Some(point) {
             return;
         }
+        // At once: with a pause the moment would be over.
+        if state.owner(client, server).is_none() {
+            state.look();
+        }
         let Some((replica, pid)) = state.owner(client, server) else {
             return;
         };
@@ -110,15 +122,35 @@ impl KillTrigger {
     }
 
     /// Returns the replica at the other end of a connection.
-    pub(crate) fn sender(&self, (client, server): (SocketAddr, u16)) -> Option<usize> {
-        self.lock()
-            .owner(client, server)
-            .map(|(replica, _)| replica)
+    pub(crate) async fn sender(&self, ends: (SocketAddr, u16)) -> Option<usize> {
+        self.owner(ends).await.map(|(replica, _)| replica)
     }
 
     /// Returns the process of the replica at the other end of a connection.
-    pub(crate) fn process(&self, (client, server): (SocketAddr, u16)) -> Option<u32> {
-        self.lock().owner(client, server).map(|(_, pid)| pid)
+    pub(crate) async fn process(&self, ends: (SocketAddr, u16)) -> Option<u32> {
+        self.owner(ends).await.map(|(_, pid)| pid)
+    }
+
+    /// Cancel safety: a look that is not made is made by the next one that waits.
+    async fn owner(&self, (client, server): (SocketAddr, u16)) -> Option<(usize, u32)> {
+        let owner = || self.lock().owner(client, server);
+        if let Some(owner) = owner() {
+            return Some(owner);
+        }
+        let mut looked = self.looked.lock().await;
+        if let Some(at) = *looked {
+            tokio::time::sleep_until(at + LOOK_PAUSE).await;
+        }
+        if owner().is_none() {
+            self.look();
+            *looked = Some(Instant::now());
+        }
+        owner()
+    }
+
+    /// Looks whose all connections are, before a replica is killed that had sent something over them.
+    pub(crate) fn look(&self) {
+        self.lock().look();
     }
 
     /// Forgets a connection that has ended: another one may have its ports.
@@ -132,17 +164,17 @@ impl KillTrigger {
 }
 
 impl State {
-    fn owner(&mut self, client: SocketAddr, server: u16) -> Option<(usize, u32)> {
+    fn owner(&self, client: SocketAddr, server: u16) -> Option<(usize, u32)> {
         if !client.ip().is_loopback() {
             let numbered = self.replicas.iter().enumerate();
             let mut known = numbered.filter_map(|(number, it)| it.map(|it| (number, it)));
             let own = known.find(|(_, (_, address))| *address == client.ip())?;
             return Some((own.0, own.1.0));
         }
-        let ports = (client.port(), server);
-        if let Some(owner) = self.owners.get(&ports) {
-            return Some(*owner);
-        }
+        self.owners.get(&(client.port(), server)).copied()
+    }
+
+    fn look(&mut self) {
         let sockets = sockets();
         for (number, replica) in self.replicas.iter().enumerate() {
             let Some((pid, _)) = replica else { continue };
@@ -151,7 +183,6 @@ impl State {
             self.owners
                 .extend(own.map(|ports| (*ports, (number, *pid))));
         }
-        self.owners.get(&ports).copied()
     }
 }
 
@@ -195,26 +226,23 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_process_at_the_other_end_of_a_connection_is_found() {
+    #[tokio::test]
+    async fn the_process_at_the_other_end_of_a_connection_is_found() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let server = listener.local_addr().unwrap().port();
         let client = TcpStream::connect(("127.0.0.1", server)).unwrap();
         let address = client.local_addr().unwrap();
-        let mut state = State::default();
-        state.replicas.push(Some((1, address.ip())));
-        assert_eq!(state.owner(address, server), None);
-        state
-            .replicas
-            .push(Some((std::process::id(), address.ip())));
-        let own = Some((1, std::process::id()));
-        assert_eq!(state.owner(address, server), own);
-        drop(client);
-        assert_eq!(state.owner(address, server), own, "until it has ended");
         let (kills, _) = tokio::sync::mpsc::unbounded_channel();
         let trigger = KillTrigger::new(kills);
-        *trigger.lock() = state;
-        trigger.ended((address, server));
-        assert_eq!(trigger.sender((address, server)), None);
+        let (ends, own) = ((address, server), std::process::id());
+        trigger.runs(0, Some((1, address.ip())));
+        assert_eq!(trigger.sender(ends).await, None);
+        trigger.runs(1, Some((own, address.ip())));
+        assert_eq!(trigger.sender(ends).await, Some(1));
+        assert_eq!(trigger.process(ends).await, Some(own));
+        drop(client);
+        assert_eq!(trigger.sender(ends).await, Some(1), "until it has ended");
+        trigger.ended(ends);
+        assert_eq!(trigger.sender(ends).await, None);
     }
 }

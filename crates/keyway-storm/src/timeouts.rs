@@ -18,6 +18,9 @@ pub(crate) const COMMIT_TIME: Duration = Duration::from_secs(3);
 /// Between a kill and a restart that belong together, in either order.
 pub(crate) const TAKE_OVER: Duration = Duration::from_secs(3);
 
+/// Between two looks at all connections of all replicas: each takes tens of milliseconds of a processor.
+pub(crate) const LOOK_PAUSE: Duration = Duration::from_millis(250);
+
 /// Longer than any answer may take.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(100);
 

@@ -156,11 +156,7 @@ impl World {
     }
 
     /// Redeems, and says whether the answer is to be lost.
-    fn redeem(
-        &self,
-        refresh: &str,
-        sender: Option<usize>,
-    ) -> Option<(usize, Result<Issued, usize>, bool)> {
+    fn redeem(&self, refresh: &str) -> Option<(usize, Result<Issued, usize>, bool)> {
         let mut state = self.lock();
         let State {
             families,
@@ -171,7 +167,6 @@ impl World {
         } = &mut *state;
         let lifetime = terms.lifetime + Duration::from_secs(seed.next() % terms.spread);
         let (family, outcome) = families.redeem(refresh, self.now(), lifetime)?;
-        families.sent_by(family, sender);
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         let profile = families.0.get(family)?.profile;
         let is_lost =
@@ -223,7 +218,7 @@ async fn serve(world: Arc<World>, listener: TcpListener, role: Role) {
 
 async fn serve_transit(world: &World, mut connection: Connection, port: u16) -> io::Result<()> {
     while let Some(request) = connection.request().await? {
-        let process = world.kill_trigger.process((connection.peer, port));
+        let process = world.kill_trigger.process((connection.peer, port)).await;
         match world.transit.answer(&request, process, world.now()) {
             Some(answer) => connection.answer(&answer).await?,
             // Held open without a word for as long as the other end waits.
@@ -285,9 +280,7 @@ impl Site {
         let pass = |point| self.world.kill_trigger.pass(point, self.world.now(), ends);
         pass(Point::AfterRead);
         let token = request.field("refresh_token").unwrap_or_default();
-        // Looked up before the answer: a replica that has it may be gone.
-        let sender = self.world.kill_trigger.sender(ends);
-        let Some((family, outcome, is_lost)) = self.world.redeem(&token, sender) else {
+        let Some((family, outcome, is_lost)) = self.world.redeem(&token) else {
             connection.answer(&refusal()).await?;
             return Ok(true);
         };
@@ -296,6 +289,10 @@ impl Site {
             Ok(issued) => (tokens(&issued), issued.redemption),
             Err(refused) => (refusal(), refused),
         };
+        // Looked up before the answer: a replica that has it may be gone.
+        let sender = self.world.kill_trigger.sender(ends).await;
+        self.world
+            .families(|all| all.sent_by((family, redemption), sender));
         let deliver = |delivery| {
             let now = self.world.now();
             self.world

@@ -51,6 +51,12 @@ impl Run {
         new
     }
 
+    /// Notes which replica sent the last token of a family that was redeemed.
+    fn sent_by(&mut self, family: usize, replica: Option<usize>) {
+        let last = self.families.0[family].redemptions.len() - 1;
+        self.families.sent_by((family, last), replica);
+    }
+
     /// Renews as it should be: the answer arrives and is stored.
     fn renew(&mut self, at: u64) {
         let spent = self.current.clone();
@@ -210,9 +216,9 @@ fn what_a_dead_process_sent_may_be_read_after_what_its_survivor_sent() {
     let mut run = Run::of(Profile::Grace(10));
     let spent = run.current.clone();
     run.renew(100);
-    run.families.sent_by(0, Some(2));
+    run.sent_by(0, Some(2));
     run.current = run.redeem(&spent, 101, Delivery::Unread).unwrap();
-    run.families.sent_by(0, Some(1));
+    run.sent_by(0, Some(1));
     run.incident(Cause::Kill, 100);
     run.incidents[0].replica = Some(1);
     assert_eq!(run.passes().recovered, [(Cause::Kill, 1)].into());
@@ -339,7 +345,7 @@ fn a_kill_of_another_replica_explains_nothing() {
     let spent = run.current.clone();
     let family = run.families.find(&spent).unwrap().0;
     run.renew(100);
-    run.families.sent_by(family, Some(1));
+    run.sent_by(family, Some(1));
     assert_eq!(run.redeem(&spent, 103, Delivery::Written), None);
     run.incident(Cause::Kill, 100);
     run.incidents[0].replica = Some(2);
@@ -380,7 +386,7 @@ fn a_vanished_host_is_a_cause_for_what_it_had_under_way_alone() {
     let spent = run.current.clone();
     let family = run.families.find(&spent).unwrap().0;
     run.renew(100);
-    run.families.sent_by(family, Some(2));
+    run.sent_by(family, Some(2));
     assert_eq!(run.redeem(&spent, 105, Delivery::Written), None);
     run.audit.push("replica-died".to_owned());
     run.incident(Cause::Vanished, 101);
@@ -481,7 +487,7 @@ fn an_answer_that_a_cut_link_held_back_comes_after_the_end_of_its_family() {
         let spent = run.current.clone();
         let family = run.families.find(&spent).unwrap().0;
         run.renew(100);
-        run.families.sent_by(family, Some(2));
+        run.sent_by(family, Some(2));
         assert_eq!(run.redeem(&spent, 104, Delivery::Written), None);
         run.incident(Cause::Vanished, 99);
         run.incidents[0].until = second(103);

@@ -157,7 +157,7 @@ mod tests {
         for (index, at) in at.iter().enumerate() {
             let redeemed = all.redeem(&refresh, second(*at), LIFE);
             assert!(redeemed.is_some());
-            all.sent_by(0, Some(1));
+            all.sent_by((0, index), Some(1));
             all.deliver((0, index), Delivery::Written, second(*at));
         }
         all.0.remove(0)
