@@ -358,8 +358,8 @@ pub(crate) fn calls_without_key(
 
 /// Checks the keys that a process got more than once: it has them in memory.
 ///
-/// Two requests at the same moment are one, and so are one before a process was stopped and another
-/// after that, when the time for its answer was over.
+/// Two requests at the same moment are one, and so are one before a process was stopped or cut off and
+/// another after that, when the time for its answer was over.
 pub(crate) fn keys_asked_for_again(
     again: &[Repeated],
     stops: &[(u32, Duration, Duration)],

@@ -99,7 +99,7 @@ pub(crate) struct Done {
     /// When the database was restarted or replaced.
     pub(crate) restarts: Vec<Duration>,
     pub(crate) counts: std::collections::BTreeMap<Fault, usize>,
-    /// Which processes were stopped by SIGSTOP, and when.
+    /// Which processes were stopped by SIGSTOP or cut off, and when.
     pub(crate) stops: Vec<(u32, Duration, Duration)>,
     /// When the wrapping key could not be used.
     pub(crate) key_absences: Vec<(Duration, Duration)>,
@@ -305,6 +305,8 @@ impl Faults<'_> {
     }
 
     fn start_again(&mut self, killed: Killed) {
+        let (replica, at) = (killed.replica, killed.at.as_secs_f32());
+        println!("          replica {replica} killed at {at:.1} s");
         self.done.incidents.push(Incident {
             cause: Cause::Kill,
             replica: Some(killed.replica),

@@ -138,13 +138,15 @@ impl KillTrigger {
             return Some(owner);
         }
         let mut looked = self.looked.lock().await;
+        // The look that others waited for was one at this connection as well.
+        if let Some(owner) = owner() {
+            return Some(owner);
+        }
         if let Some(at) = *looked {
             tokio::time::sleep_until(at + LOOK_PAUSE).await;
         }
-        if owner().is_none() {
-            self.look();
-            *looked = Some(Instant::now());
-        }
+        self.look();
+        *looked = Some(Instant::now());
         owner()
     }
 

@@ -118,6 +118,9 @@ impl Faults<'_> {
         link.cut(how);
         sleep(pause);
         link.restore(how);
+        let process = self.cluster.process(BEHIND_LINK);
+        let cut = process.map(|it| (it, from, self.world.now()));
+        self.done.stops.extend(cut);
         // Other replicas do not notice a shorter one: the lock stays, and answers arrive later.
         if pause > CUT_NOTICED_AFTER {
             self.vanished(from);
